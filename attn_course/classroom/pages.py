@@ -1,6 +1,7 @@
 """Pages that stand alone: one file, no scripts, nothing loaded from anywhere, light and dark, and fit for paper.
 
-Their HTML is in templates/, which escape all that they show: no code beside them makes HTML out of text, but for `typeset`.
+Their HTML is in templates/, which escape all that they show: no code beside them makes HTML out of text, but for `typeset` and
+`mathematics`, which escape it.
 """
 
 import base64
@@ -16,6 +17,7 @@ from attn_course.numbers import counted, eq, task_number
 
 TEMPLATES = Path(__file__).with_name("templates")
 _CODE = re.compile(r"`([^`\n]+)`")
+_PAIR = re.compile(r"\bis (\S+) and should be (\S+?)(?=[;,.]?(?: |$))", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
 _NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
@@ -37,7 +39,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
-    made.filters["typeset"] = typeset
+    made.filters |= {"typeset": typeset, "mathematics": mathematics, "pair": pair}
     made.filters |= {"base64": lambda content: base64.b64encode(content.encode()).decode("ascii"), "split_at_code": _CODE.split}
     return made
 
@@ -50,6 +52,23 @@ def typeset(latex: str) -> str:
         return mathml(latex)
     except ValueError:
         return f"<code>{escape(latex)}</code>"
+
+
+def mathematics(text: str) -> str:
+    """Return our own text as HTML, its formulas set: s_i and d_k with their index below."""
+    from attn_course.figures import plain
+
+    return plain.mathematics(escape(text, quote=False))
+
+
+def pair(message: str) -> list[str]:
+    """Return the number that a message says the answer gave, and the one it should be; nothing if it says none.
+
+    >>> pair("The first wrong number, element [0], is -0.5 and should be 0.25; the largest error is 0.75.")
+    ['−0.5', '0.25']
+    """
+    found = _PAIR.search(message)
+    return [number.replace("-", "−") for number in found.groups()] if found else []
 
 
 def sentence(text: str, entry: str = "") -> str:

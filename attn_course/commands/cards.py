@@ -135,13 +135,14 @@ def _set(latex: str) -> str:
 
 def _plain(text: str) -> str:
     """Return what an equation's source says in plain text as HTML."""
-    from attn_course.site.sources import LABEL, NAMED, scripts
+    from attn_course.figures.plain import mathematics
+    from attn_course.site.sources import LABEL, NAMED
 
     def number(found: re.Match[str]) -> str:
         return eq(found[0]).removeprefix("Eq. ") if lesson_of("labels", found[0]) else found[0]
 
     named = NAMED.sub(lambda found: re.sub(LABEL, number, found[0]), cite(text))
-    return scripts(html.escape(named, quote=False))
+    return mathematics(html.escape(named, quote=False))
 
 
 def _markdown(text: str) -> str:

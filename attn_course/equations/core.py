@@ -19,6 +19,7 @@ from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, world_without
+from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.same import complain_of_arrows, complain_of_same
@@ -82,7 +83,7 @@ class Equation:
     @property
     def name(self) -> str:
         """What the equation is called, in words."""
-        return self.label.replace("-", " ")
+        return name_of(self.label)
 
     @property
     def traps(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Figures about a class, for a report that stands alone: they return the picture and its words instead of displaying them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +9,9 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 
 from attn_course.figures.base import WIDTH_INCHES, Picture, course_look, photograph, titled
+from attn_course.figures.narrow import NARROW_INCHES
 from attn_course.figures.palette import GRID, INK, SCORES
+from attn_course.figures.vector import vector
 
 _BIN = 10  # percent
 _LONGEST_LABEL = 52
@@ -60,7 +63,7 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
     percents = [100 * right / all_ for right, all_ in zip(passed, asked, strict=True)]
     equal = sum(percent == percents[0] for percent in percents)
     shown = slice(_MOST_BARS)
-    labels = [f"{percent:.0f} % of {all_}" for percent, all_ in zip(percents, asked, strict=True)]
+    labels = [f"{right} of {all_}" for right, all_ in zip(passed, asked, strict=True)]
     if percents[0] == 100.0:
         title = "Whoever handed a notebook in passed all its tasks"
     elif equal == 1:
@@ -74,7 +77,7 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
         f"{_cut(names, 'tasks')}: {_said(names[shown], labels[shown])}"
     )
     axis = "percent of those who handed the notebook in"
-    return _drawn(title, alt, _height(names[shown]), lambda ax: _draw_bars(ax, names[shown], percents[shown], labels[shown], axis, 100.0))
+    return _bars(title, alt, names[shown], percents[shown], labels[shown], axis, 100.0)
 
 
 def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
@@ -91,9 +94,7 @@ def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
         "Horizontal bars, how many students made each known mistake, the commonest first"
         f"{_cut(names, 'mistakes')}: {_said(names[shown], labels[shown])}"
     )
-    return _drawn(
-        title, alt, _height(names[shown]), lambda ax: _draw_bars(ax, names[shown], counts[shown], labels[shown], "students", max(counts))
-    )
+    return _bars(title, alt, names[shown], counts[shown], labels[shown], "students", max(counts))
 
 
 def _keep_clear(label: Annotation, median: float) -> None:
@@ -105,29 +106,40 @@ def _keep_clear(label: Annotation, median: float) -> None:
         label.set(horizontalalignment="right" if left else "left", x=-4 if left else 4)
 
 
-def _draw_bars(ax: Axes, names: Sequence[str], values: Sequence[float], labels: Sequence[str], axis: str, full: float) -> None:
-    places = np.arange(len(names))
-    bars = ax.barh(places, values, height=0.7, color=SCORES, edgecolor=INK, linewidth=0.6)
-    ax.bar_label(bars, labels=labels, padding=4)
-    ax.set_yticks(places, [_shortened(name) for name in names], parse_math=False)
-    ax.invert_yaxis()
-    ax.grid(visible=False, axis="y")
-    ax.grid(visible=True, axis="x", color=GRID)
-    ax.tick_params(axis="y", length=0)
-    ax.axvline(0.0, color=INK, linewidth=0.8)
-    ax.set(xlabel=axis, xlim=(0, full * (1.1 + 0.012 * max(map(len, labels)))))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+def _bars(title: str, alt: str, names: Sequence[str], values: Sequence[float], labels: Sequence[str], axis: str, full: float) -> Picture:
+    """Draw bars with their names beside them and, for a phone, above them."""
+
+    def draw(ax: Axes, *, above: bool = False) -> None:
+        places = np.arange(len(names))
+        bars = ax.barh(places, values, height=0.4 if above else 0.7, color=SCORES, edgecolor=INK, linewidth=0.6)
+        ax.bar_label(bars, labels=labels, padding=4)
+        words = [_shortened(name) for name in names]
+        ax.set_yticks(places, ["" if above else word for word in words], parse_math=False)
+        for place, word in zip(places, words, strict=True):
+            if above:
+                ax.text(0, place - 0.25, word, verticalalignment="bottom", parse_math=False)
+        ax.set_ylim(len(names) - 0.5, -0.5 - 0.3 * above)
+        ax.grid(visible=False, axis="y")
+        ax.grid(visible=True, axis="x", color=GRID)
+        ax.tick_params(axis="y", length=0)
+        ax.axvline(0.0, color=INK, linewidth=0.8)
+        ax.set(xlabel=axis, xlim=(0, full))
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+
+    return _drawn(title, alt, 1.3 + 0.34 * len(names), draw, 1.6 + 0.52 * len(names))
 
 
-def _drawn(title: str, alt: str, height: float, draw: Callable[[Axes], None]) -> Picture:
+def _drawn(title: str, alt: str, height: float, draw: Callable[..., None], slim: float = 0) -> Picture:
+    """`slim`: the height of a form for a phone with the words above what they name, for words that have no room beside it."""
     with course_look():
         figure = titled(title, WIDTH_INCHES, height)
         draw(figure.subplots())
-        return photograph(figure, alt)
-
-
-def _height(names: Sequence[str]) -> float:
-    return 1.3 + 0.34 * len(names)
+        drawn = photograph(figure, alt)
+        if not slim:
+            return drawn
+        figure = titled(title, NARROW_INCHES, slim)
+        draw(figure.subplots(), above=True)
+        return replace(drawn, narrow=vector(figure))
 
 
 def _reach(count: int, place: int) -> str:

@@ -168,7 +168,7 @@ const start = (root) => {
   const field = (one, places) => {
     const value = picked(values[one.key], places), about = `data-at="${[one.key, ...places].join()}" aria-label="${escaped(spoken(one.spoken, places))}"`;
     if (one.kind === "set") return `<td><button type="button" class="alv-member" ${about} aria-pressed="${value === 1}">${value === 1 ? "✓" : "–"}</button></td>`;
-    return `<td><input ${about} inputmode="decimal" autocomplete="off" value="${shown(value).replace("−", "-")}"></td>`;
+    return `<td><input ${about} inputmode="decimal" autocomplete="off" value="${shown(value)}"></td>`;
   };
   const pointed = (about, text, extra = "") => `<td role="gridcell" tabindex="-1" ${about} class="${extra}">${text}</td>`;
   const small = (text) => (text ? ` <span class="alv-layer">${text}</span>` : "");
@@ -177,7 +177,12 @@ const start = (root) => {
     `<div class="alv-part ${look}">${grid(rows.map((row) => row.map(make)), one.label + small(place.length && `block ${numbered(place)}`))}</div>`).join("");
   const beside = life.beside.filter(({ key }) => Array.isArray(flat(life.fixed[key])) && n.both(life.fixed[key], 0)[0].length <= 40);
   const sizes = life.beside.filter(({ key }) => typeof life.fixed[key] === "number").map(({ key, label }) => `${typeset(label)} = ${shown(life.fixed[key])}`);
-  const inputs = () => (sizes.length ? `<p class="alv-layer">${sizes.join(", ")}</p>` : "") + life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")).join("");
+  // Of more than four inputs two are in view, and the rest in a fold.
+  const inputs = () => {
+    const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), about = parts.length ? "<i>Yours to change.</i> " : "";
+    const rest = parts.length > 4 ? parts.splice(2) : [], more = rest.length ? `<details class="alv-more"><summary>${rest.length} more</summary>${rest.join("")}</details>` : "";
+    return `<p class="alv-layer">${about + sizes.join(", ")}</p>${parts.join("")}${more}`;
+  };
   const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");
 
   // A side as tables: its letters first, then the axes of its value. Marked are numbers that are not as claimed, on the sides that a mistake changes.
@@ -200,7 +205,8 @@ const start = (root) => {
   };
   const relation = (number, one) => {
     const sign = (side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "");
-    return `<div class="alv-chain">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
+    const agree = !counted([one]).fail && one.chain.signs.every((sign) => sign === "equal");
+    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
@@ -240,7 +246,7 @@ const start = (root) => {
     }
     if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
     find("derived").innerHTML = derived($);
-    find("more").hidden = !find("derived").innerHTML;
+    find("derived").parentNode.hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;

@@ -35,10 +35,10 @@ CONTROLS = """<p class="attn-title">{title}</p>
 <p class="alv-named"></p>
 <div class="alv-formula"></div>
 <div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{buttons}</div>
+<p class="alv-verdict" role="status"></p>
 <div class="alv-given"><div class="alv-inputs"></div></div>
 <details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
 <div class="alv-sides"></div>
-<p class="alv-verdict" role="status"></p>
 <div class="attn-buttons"><button type="button" class="alv-some" hidden>Show such numbers</button>
 <button type="button" class="alv-again">Back to the first numbers</button></div>
 <div class="alv-how" aria-live="polite"></div>

@@ -18,6 +18,7 @@ function fit(section) {
 }
 Reveal.initialize({
   width: 1280, height: 720, margin: 0, center: false, display: "flex", hash: true, slideNumber: true, transition: "none",
+  controlsLayout: "edges", // in the margins, beside what a slide shows
   plugins: [RevealNotes], defaultTiming: 60, // with it the notes show how long a slide may take, its data-timing
 }).then(() => document.fonts.ready).then(() => {
   fit(Reveal.getCurrentSlide());

@@ -22,6 +22,7 @@ SCRIPT = Path(__file__).with_name("katex") / "katex.min.js"
 LONG = 60  # characters of a formula in a line that may have to scroll by itself
 _TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
 _TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
+BREAKS = {*"+-=<>", r"\cdot", r"\times", r"\odot", r"\le", r"\ge", r"\in", r"\approx", r"\to"}  # a line may end behind them
 UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>', re.DOTALL)  # by browsers: the LaTeX stands on the page of an equation
 
 
@@ -70,6 +71,19 @@ def pieces(latex: str) -> list[str]:
             found.append(latex[start : match.start()])
             start = match.end()
     return [piece.strip() for piece in (*found, latex[start:]) if piece.strip()]
+
+
+def unbroken(latex: str) -> str:
+    r"""Return a formula that a line may not break between two brackets.
+
+    >>> unbroken("(a + b)(c - d) + e")
+    '(a +\\nobreak  b)(c -\\nobreak  d) + e'
+    """
+    depth, parts = 0, []
+    for token in re.findall(r"\\[A-Za-z]+|\\.|.", latex, re.DOTALL):
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        parts.append(f"{token}\\nobreak " if depth > 0 and token in BREAKS else token)
+    return "".join(parts)
 
 
 def block(latex: str, typeset: Callable[..., str], addresses: dict[str, str], up: str = "") -> str:

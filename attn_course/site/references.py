@@ -16,6 +16,8 @@ REFERENCE = re.compile(
     r"|[Ss]ection (?P<section>\d+\.\d+)|[Tt]ask (?P<task>\d+\.\d+)|[Ll]esson (?P<lesson>\d\d)"
 )
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
+PERCENT = re.compile(r"(?<=\d) %")
+ASKS = ("Predict", "Your turn", "Spot the mistake")
 KEPT = (nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 FOLD = '<details class="deeper"><summary>Open this deeper section</summary>'
 
@@ -35,9 +37,16 @@ class References(SphinxPostTransform):
                     at = section.index(title) + 1
                     section.insert(at, nodes.raw("", FOLD, format="html"))
                     section.append(nodes.raw("", "</details>", format="html"))
+        for words in self.document.findall(nodes.strong):
+            if words.astext().startswith(ASKS) and isinstance(words.parent, nodes.paragraph):
+                words["classes"].append("asks-label")
+                words.parent["classes"].append("asks")
         for text in list(self.document.findall(nodes.Text)):
             if not any(isinstance(around, KEPT) for around in _around(text)):
                 self._link(text)
+        for text in list(self.document.findall(nodes.Text)):
+            if (bound := PERCENT.sub("\N{NO-BREAK SPACE}%", text)) != text and text.parent is not None:
+                text.parent.replace(text, nodes.Text(bound))
 
     def _link(self, text: nodes.Text) -> None:
         words, parts, at = text.astext(), list[nodes.Node](), 0

@@ -59,17 +59,49 @@
     document.addEventListener(kind, (event) => { if (event.target.closest?.("a.eq-ref")) shown.remove(); });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") shown.remove(); });
 
-  // ---- The map
+  // ---- The map: below it stands what an equation rests on and what it is used by; a finger that taps once asks for this
+  let marked;
   function mark(event) {
-    const chip = event.target.closest?.(".map-eq");
-    if (!chip) return;
-    const uses = chip.dataset.uses.split(" ");
-    for (const other of document.querySelectorAll(".map-eq")) {
-      other.classList.toggle("rests-on", uses.includes(other.dataset.label));
-      other.classList.toggle("used-by", other.dataset.uses.split(" ").includes(chip.dataset.label));
-    }
+    const chip = event.target.closest?.("section > .map-lesson > .map-eq"), joined = document.querySelector(".map-joined");
+    if (!chip || chip === marked) return;
+    const all = [...document.querySelectorAll("section > .map-lesson > .map-eq")], uses = chip.dataset.uses.split(" ");
+    const groups = [["rests-on", (one) => uses.includes(one.dataset.label)], ["used-by", (one) => one.dataset.uses.split(" ").includes(chip.dataset.label)]];
+    groups.forEach(([name, belongs], column) => {
+      for (const one of all) one.classList.toggle(name, belongs(one));
+      const copies = all.filter(belongs).map((one) => one.cloneNode(true));
+      joined.querySelectorAll(".map-lesson")[column].replaceChildren(...(copies.length ? copies : ["–"]));
+    });
+    marked?.classList.remove("marked");
+    chip.classList.add("marked");
+    marked = chip;
+    if (joined.hidden) document.querySelector("article.bd-article").append(joined); // so that it stays in view
+    joined.hidden = false;
   }
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);
+  let before;
+  document.addEventListener("pointerdown", () => { before = marked; }, true);
+  document.addEventListener("click", (event) => {
+    const chip = event.target.closest?.("section > .map-lesson > .map-eq");
+    if (chip && event.pointerType === "touch" && chip !== before) { event.preventDefault(); mark(event); }
+  });
+
+  // ---- A result of a search says what it is, and one sentence of it
+  function explainResults() {
+    const results = document.getElementById("search-results");
+    if (!results) return;
+    const script = document.createElement("script");
+    script.src = `${root}_static/about.js`;
+    script.onload = () => new MutationObserver(() => {
+      for (const link of results.querySelectorAll("li:not(.told) > a")) {
+        const [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [];
+        link.parentNode.classList.add("told");
+        if (!kind) continue;
+        link.before(Object.assign(document.createElement("span"), { className: "result-kind", textContent: kind }));
+        if (!link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
+      }
+    }).observe(results, { childList: true, subtree: true });
+    document.head.append(script);
+  }
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
   function wrapCode() {
@@ -107,6 +139,13 @@
     }
   }
 
+  // ---- Paper is white, also where the page is dark
+  addEventListener("beforeprint", () => {
+    const { dataset } = document.documentElement, chosen = dataset.theme;
+    dataset.theme = "light";
+    addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
+  });
+
   // ---- On paper the title stands at the foot of each page
   const foot = document.createElement("style");
   foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;
@@ -127,7 +166,17 @@
     for (const fold of document.querySelectorAll("details.hide > summary")) fold.removeAttribute("aria-label");
   }
 
+  // ---- Where something goes on beyond the edge, the edge is shaded (site.css)
+  function shadeEdges() {
+    const sizes = new ResizeObserver((changed) => {
+      for (const { target } of changed) target.classList.toggle("scrolls", target.scrollWidth > target.clientWidth + 1);
+    });
+    for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .output pre")) sizes.observe(one);
+  }
+
   addEventListener("DOMContentLoaded", wrapCode);
+  addEventListener("DOMContentLoaded", shadeEdges);
+  addEventListener("DOMContentLoaded", explainResults);
   addEventListener("DOMContentLoaded", nameFolds);
   addEventListener("DOMContentLoaded", goOn);
   addEventListener("DOMContentLoaded", cutDrawings);

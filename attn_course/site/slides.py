@@ -188,7 +188,7 @@ class Deck:
                 return block(latex, self._typeset, {})
             return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small)
 
-        reader = MarkdownIt("commonmark", {"html": True}).enable("table")
+        reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
         return str(reader.render(IN_MARKDOWN.sub(r"\g<words>", text)))
 

@@ -17,13 +17,17 @@ from typing import Any
 from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
+from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed
+from attn_course.figures.plain import mathematics
 from attn_course.figures.viewer import text_of, viewer
 from attn_course.game.alive import card, life_of, still
 from attn_course.game.card import card_of_the_machine
 from attn_course.game.living import StaysStill
 from attn_course.language.maps import TEXTS, smollm2_maps
-from attn_course.notation.tables import letters, table
+from attn_course.notation.glossary import DIALECTS, GLOSSARY
+from attn_course.notation.tables import letters
+from attn_course.site.formulas import unbroken
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
 
@@ -33,13 +37,23 @@ IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
 LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
-SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
+CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
-GLOSSARY = """# Glossary
+GLOSSARY_PAGE = """# Glossary
+
+The words of the course, then what they are called elsewhere.
 
 {words}
+
+## Notation in seven dialects
+
+The course has a dialect of its own, the first column. The others are recognised by this:
+
+{dialects}
+
+{names}
 
 ## Letters of many meanings
 
@@ -47,7 +61,10 @@ GLOSSARY = """# Glossary
 """
 MAP = """# Which equation rests on which
 
-Point at an equation, or move to it with Tab: what it rests on is framed, what rests on it is filled."""
+Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
+JOINED = """<div class="map-joined" aria-live="polite" hidden>
+<div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
+TURN = "```{raw} html\n<div class=turn></div>\n```"  # where the formula sheet goes on, on its second page
 OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
 VIEWER = """# Attention viewer
 
@@ -68,6 +85,8 @@ Every numbered formula is computed with random numbers before it is printed, and
 
 {alive}
 
+[Change its numbers](eq/attention.md) and see what each is made of.
+
 {lessons}
 
 Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
@@ -81,7 +100,6 @@ Beside the lessons: [attention on two pages](sheet.md) · [how the equations res
 ```
 
 ```{{toctree}}
-:caption: Exercises
 :hidden:
 
 {toc_exercises}
@@ -155,7 +173,8 @@ class Sources:
                 self._write(f"task/{task.id}.md", self._task(task, questions[task.id]))
         self._write("sheet.md", self._sheet([self.numbers[number] for number in dict.fromkeys(keys)]))
         self._write("map.md", self._map())
-        self._write("glossary.md", GLOSSARY.format(words=table(style="markdown"), letters=letters(style="markdown")))
+        self._write("glossary.md", _glossary())
+        self._write("_static/about.js", f"const ABOUT = {json.dumps(self._about(), ensure_ascii=False)};\n")
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
         real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
@@ -234,7 +253,7 @@ class Sources:
         ]
         return "\n\n".join(
             [
-                f"---\norphan: true\n---\n\n# {equation.name[:1].upper()}{equation.name[1:]}",
+                f"---\norphan: true\n---\n\n# {equation.name}",
                 where + ".",
                 f"$${equation.latex}$$",
                 self._said(equation.why),
@@ -246,14 +265,15 @@ class Sources:
             ]
         )
 
-    def _said(self, text: str, up: str = "../") -> str:
-        """Return what an equation's source says in plain text as Markdown."""
+    def _said(self, text: str, up: str | None = "../") -> str:
+        """Return what an equation's source says in plain text as Markdown; `up`: None for no links."""
         text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
 
         def link(found: re.Match[str]) -> str:
-            return f"[{numbers.eq(found[0]).removeprefix('Eq. ')}]({up}eq/{found[0]}.md)" if found[0] in self._labels else found[0]
+            number = numbers.eq(found[0]).removeprefix("Eq. ") if found[0] in self._labels else found[0]
+            return f"[{number}]({up}eq/{found[0]}.md)" if up is not None and found[0] in self._labels else number
 
-        return scripts(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
+        return mathematics(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
 
     def _card(self, equation: Equation, up: str = "../") -> str:
         try:
@@ -286,24 +306,39 @@ class Sources:
 
     def _sheet(self, keys: Sequence[str]) -> str:
         parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
-        for label in keys:
+        for place, label in enumerate(keys):
             equation = REGISTRY.get_equation(label)
             if equation.lesson != lesson:
                 lesson = equation.lesson
+                if 2 * place >= len(keys) and TURN not in parts:
+                    parts.append(TURN)
                 parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
-            parts.append(f"$${equation.latex} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}")
+            key = f"$${unbroken(equation.latex)} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}"
+            parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
     def _map(self) -> str:
         lines = [MAP]
         for slug in dict.fromkeys(equation.lesson for equation in self.equations):
             own = [equation for equation in self.equations if equation.lesson == slug]
+            about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]
             chips = "\n".join(
-                f'<a class="map-eq" href="eq/{each.label}.html" data-label="{each.label}" data-uses="{" ".join(each.uses)}">{each.name}</a>'
-                for each in own
+                f'<a class="map-eq" href="eq/{label}.html" data-label="{label}" data-uses="{uses}">{called}</a>'
+                for label, uses, called in about
             )
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
-        return "\n\n".join(lines)
+        return "\n\n".join([*lines, _raw(JOINED)])
+
+    def _about(self) -> dict[str, tuple[str, str]]:
+        """What a result of a search says below its title: the kind of a page, and a sentence."""
+        found = {unit.slug: (f"Lesson {numbers.lesson_number(unit.slug)}", unit.lesson.about) for unit in self.units}
+        found |= {f"{unit.slug}-exercises": ("Exercises", numbers.title(unit.slug)) for unit in self.units}
+        for each in self.equations:
+            kind = f"Equation {numbers.eq(each.label)[5:-1]} · {numbers.title(each.lesson)}"
+            found[f"eq/{each.label}"] = (kind, self._said(each.why, up=None))
+        for task in self.tasks:
+            found[f"task/{task.id}"] = (f"Task {task.number} · {numbers.title(task.lesson)}", task.trains)
+        return {page: (kind, f"{said[:1].upper()}{said[1:].rstrip('.')}.") for page, (kind, said) in found.items()}
 
     def _lessons(self) -> Iterator[str]:
         for unit in self.units:
@@ -328,14 +363,12 @@ class Sources:
 
     def sidebar(self) -> dict[str, Any]:
         """What the template of the sidebar shows: groups of pages, and the lesson to which a page of an equation or task belongs."""
-        groups = [("Lessons", {}), ("Exercises", {}), ("To look things up", OTHERS)]
-        for page, words in self.titles.items():
-            sheet = page.endswith("-exercises")
-            groups[sheet][1][page] = words.removeprefix("Exercises ").replace(":", "", 1) if sheet else words.partition(":")[0]
+        lessons = {page: words.partition(":")[0] for page, words in self.titles.items() if not page.endswith("-exercises")}
         homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {
             f"task/{task.id}": task.lesson for task in self.tasks
         }
-        return {"course_pages": groups, "course_homes": homes}
+        homes |= {page: page.removesuffix("-exercises") for page in self.titles if page.endswith("-exercises")}
+        return {"course_pages": [("Lessons", lessons), ("To look things up", OTHERS)], "course_homes": homes}
 
 
 def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -374,27 +407,40 @@ def _only_shows(step: ast.stmt) -> bool:
     return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
+def _glossary() -> str:
+    """Return the page of words, of what they are called elsewhere, and of letters that mean many things."""
+    words = [("course", "meaning", "axes"), *((f"`{term.term}`", term.meaning, _written(term.shape, code=True)) for term in GLOSSARY)]
+    in_code = r"`\g<0>`"
+    names = [
+        ("course", *(f"**{name}**" for name in DIALECTS)),
+        *((f"`{term.term}`", *(_written(term.names.get(name, ""), code=name == "torch") for name in DIALECTS)) for term in GLOSSARY),
+    ]
+    dialects = "\n".join(f"- **{name}**: {mathematics(CODE.sub(in_code, said))}" for name, said in DIALECTS.items())
+    return GLOSSARY_PAGE.format(words=_rows(words), dialects=dialects, names=_rows(names), letters=letters(style="markdown"))
+
+
+def _written(text: str, *, code: bool = False) -> str:
+    """Return an entry of the glossary as mathematics, or as code; a dash where there is none."""
+    return f"`{text}`" if code and text else mathematics(text) or "–"
+
+
+def _rows(rows: Sequence[Sequence[str]]) -> str:
+    head, *rest = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *rest])
+
+
 def page_of(unit: Unit) -> str:
     """Return the address of a notebook's page: its slug, without the number that may change."""
     return f"{unit.slug}-exercises" if unit.folder == "exercises" else unit.slug
 
 
-def scripts(text: str) -> str:
-    """Return plain text with its low and high letters as HTML.
-
-    >>> scripts("W_Q and e^{z_i - z_j}")
-    'W<sub>Q</sub> and e<sup>z<sub>i</sub> - z<sub>j</sub></sup>'
-    """
-    tags = {"_": "sub", "^": "sup"}
-    parts = re.split(r"(\]\([^)]*\))", text)  # addresses stay as they are
-    return "".join(
-        part if at % 2 else SCRIPT.sub(lambda found: f"<{tags[found[1]]}>{scripts(found[3] or found[2])}</{tags[found[1]]}>", part)
-        for at, part in enumerate(parts)
-    )
-
-
 def _to(label: str) -> str:
-    return f"[{label.replace('-', ' ')}](../eq/{label}.md)"
+    return f"[{_called(label)}](../eq/{label}.md)"
+
+
+def _called(label: str) -> str:
+    """Return the number and the name of an equation."""
+    return f"{numbers.eq(label)[5:-1]} {name_of(label)}"
 
 
 def _raw(markup: str) -> str:

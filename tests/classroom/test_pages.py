@@ -44,6 +44,7 @@ def is_inert(text):
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
     allowed |= {"picture", "source", "table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
     allowed |= {"math", "mrow", "mi", "mo", "mn", "mtext", "msub", "msup", "msubsup", "mfrac", "munderover", "munder", "mover", "mspace"}
+    allowed |= {"var", "sub", "sup"}
     sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
     return (
         set(page.tags) <= allowed
@@ -107,7 +108,8 @@ def test_feedback_says_everything_about_every_task(graded):
             assert eq(task.equation) in text
         known, failed = task.wrong[0], task.id not in ("stable-softmax", "log-softmax-derivative")
         assert (known.name.replace("`", "") in text) == failed
-        assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == failed
+        hint = sentence(cite(known.hint), task.entry).split("`")
+        assert (Reader("".join(part if at % 2 else pages.mathematics(part) for at, part in enumerate(hint))).text in text) == failed
     counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ passed")]
     assert counts == [2 * (len(tasks) - 2), len(tasks) - 2, 1]  # as the diagnosis, and as the answer that stands below it
     assert text.count("Your answer") == len(tasks) - 2
@@ -121,6 +123,13 @@ def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():
     assert "<mfrac>" in text
     assert "&lt;script&gt;" in text
     assert pages.typeset(r"\unknown{<b>}") == r"<code>\unknown{&lt;b&gt;}</code>"
+
+
+def test_the_number_that_was_given_stands_beside_the_one_it_should_be():
+    told = Verdict("stable-softmax", "Title", False, 0, 1, "the first wrong number, [0], is -0.5 and should be 0.25; s_i is a weight")
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told,)))
+    assert "<span>yours <b>−0.5</b></span><span>expected <b>0.25</b></span>" in text
+    assert "<var>s</var><sub><var>i</var></sub>" in text
 
 
 def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake():

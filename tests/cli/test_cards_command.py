@@ -36,7 +36,7 @@ def test_the_cards_of_two_lessons_are_those_of_the_registry(attn_course, tmp_pat
     for asks, count in (("what is the formula?", len(equations)), ("which one holds?", sum(bool(one.wrongs) for one in equations))):
         assert sum(asks in front for front, _ in notes.values()) == count
     assert sum("What follows for" in front for front, _ in notes.values()) > 10
-    (asked, told) = next((front, back) for front, back in notes.values() if front.startswith("<b>softmax jacobian</b>") and "<ol>" in front)
+    (asked, told) = next((front, back) for front, back in notes.values() if front.startswith("<b>Softmax Jacobian</b>") and "<ol>" in front)
     forms = dict(zip(*(re.findall(r"<li>(.+?)</li>", side) for side in (asked, told)), strict=True))
     jacobian = REGISTRY.get_equation("softmax-jacobian")
     meant = {form.latex: form.name for form in jacobian.wrongs} | {jacobian.latex: "this one holds"}

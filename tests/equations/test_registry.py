@@ -96,7 +96,7 @@ def test_the_line_says_at_which_sizes_and_how(toy: Registry, options, line):
 
 def test_an_equation_knows_its_place_and_its_reason(toy: Registry):
     equation = toy.get_equation("binomial")
-    assert (equation.lesson, equation.number, equation.name, equation.why) == ("toy", (7, 1), "binomial", "Multiply out.")
+    assert (equation.lesson, equation.number, equation.name, equation.why) == ("toy", (7, 1), "Binomial", "Multiply out.")
     assert (equation.topics, equation.assumes, equation.traps) == (("A1",), ("x, y real",), ())
 
 

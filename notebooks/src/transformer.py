@@ -449,44 +449,6 @@ for _ in range(LENGTH):
 for told in ids:
     print(text(told[1:]))
 
-# %% [markdown] id="who"
-# ## Who says the next word?
-#
-# Because the stream is a sum, we can ask each part for its share in a score. The last norm divides by one number $r$, the root mean square of
-# $X_L$. With this number held, every part $z_l$ of the stream has a share of its own ($g$ is the last gain, $E$ the table, and $z_0$ the word
-# itself):
-#
-# $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
-#
-# Here $L$ counts parts, two for each block, and $\varepsilon = 0$.
-
-# %% id="who-alive"
-from attn_course import alive
-
-alive("logits-by-part")
-
-# %% [markdown] id="who-predict"
-# Three trained storytellers read the 1000 kept-back stories, each up to the helper's name, as in *Eva has a red cup . she breaks the cup . Tom*.
-# The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
-# other three, and how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
-#
-# **Predict.** Is the part with the largest share the one that can least be spared?
-
-# %% id="who-code" tags=["predicted"]
-from attn_course.lessons.transformer.experiments_parts import PARTS, SHARES
-
-measured = SHARES.load()
-for part in PARTS:
-    ahead = measured.values("deed", "shares", part)
-    right = measured.values("deed", "right without", part)
-    print(f"{part:15} ahead by {ahead}, without it right {right}")
-
-# %% [markdown] id="who-answer" tags=["answer"]
-# It is not. The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has hardly any share, and without it 28 to 41 % are right. Its output raises the right deed little. Later parts
-# read it, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
-# silenced, as the heads of lesson {lesson}`heads` were.
-
 # %% [markdown] id="real"
 # ## The real model, in your lines
 #

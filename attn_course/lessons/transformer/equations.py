@@ -200,18 +200,3 @@ def _(normal, d):
     f = of(lambda x: column(feed_forward(np.ravel(x), W, V)), "x")
     y = of(lambda x: column(np.ravel(x) + feed_forward(np.ravel(x), W, V)), "x")
     return {"x": column(normal(d)), "f": f, "y": y, "z": of(lambda y: column(rms_norm(np.ravel(y), eps=TINY)), "y"), "d": d}
-
-
-@claim("logits-by-part", rests_on="stream-is-a-sum")
-def _(normal, L, d, n):
-    r"""\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top
-    where X_L = sum of the z_l, z_0 the token itself ;; r = root of the mean square of X_L, epsilon = 0 ;; g: gain of the last norm
-    The last norm divides by one number; with that number held, each part of the stream has its own share of every logit.
-        each part normed by itself: \frac{1}{r} \sum_{l=0}^{L} z_l -> \sum_{l=0}^{L} \mathrm{N}(z_l)
-        the token left out: l=0 -> l=1
-        the gain behind the table: \mathrm{diag}(g)\, E^\top -> E^\top\, \mathrm{diag}(g)
-    """
-    z, g, E = normal(L + 1, d), normal(d), normal(n, d)
-    logits = function(lambda x: rms_norm(x, g, eps=TINY) @ E.T)
-    r = np.linalg.norm(z.sum(axis=0)) / np.sqrt(d)
-    return {r"\mathrm{logits}": logits, "X_L": row(z.sum(axis=0)), "z": rows(z, start=0), "r": r, "g": row(g), "E": E, "L": L}

@@ -1,0 +1,91 @@
+"""Figures of the lesson on induction: two heads in a row, how they arrive, and where the table can read what they found."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attn_course.figures import charts
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.words import number
+
+
+def machine() -> None:
+    """Show the machine with its sum lit."""
+    show_machine("residual")
+
+
+def circuit(words: Sequence[str], found: int) -> None:
+    """Show how two heads find what comes behind the last word: its query, the note that answers, and the word that is copied.
+
+    `words`: the text. `found`: the place of the word that is copied, from 0.
+    """
+    drawing = Diagram("circuit", 656, 280)
+    step = 640 / len(words)
+    at = [8 + step * (place + 0.5) for place in range(len(words))]
+    for place, word in enumerate(words):
+        box = drawing.box(Area(at[place], 246, step - 24, 34), word)
+        if place:
+            note = drawing.box(Area(at[place], 156, step - 18, 36), f"behind {words[place - 1]}", role="key", lit=place == found)
+            drawing.arrow((at[place - 1], box.top[1]), (at[place], note.bottom[1]), lit=place == found)
+    query = drawing.box(Area(at[-1], 84, step - 18, 36), f"{words[-1]} ?", role="query")
+    drawing.arrow(query.left, (at[found], 84), (at[found], note.top[1]))
+    drawing.text((at[found] + (at[-1] - at[found]) / 2, 70), "second head: matches, and copies the word")
+    drawing.text((at[0], 156), "first head")
+    answer = drawing.box(Area(at[-1], 26, step - 18, 34), words[found], role="value")
+    drawing.arrow(query.top, answer.bottom)
+    told = (
+        "The first head writes into each position which word came before. The last word looks for its own name in these notes, "
+        f"and copies {words[found]}."
+    )
+    publish_diagram(
+        drawing.finish(
+            title="Two heads in a row copy",
+            caption=told,
+            alt=f"The words {' '.join(words)} in a row. Above each a note of the word before it. {told} An arrow leads from the query "
+            f"of the last word to the note above {words[found]}.",
+        )
+    )
+
+
+def arrival(steps: ArrayLike, copied: Mapping[str, ArrayLike], score: ArrayLike) -> None:
+    """Show the share of copied words by step for models of one and of two layers, and the largest induction score in the two.
+
+    `copied`, each (n_draws, n_steps), by model; `score` (n_draws, n_steps).
+    """
+    curves = {}
+    for draw, each in enumerate(np.asarray(score), start=1):
+        curves[f"score, draw {draw}"] = each
+    for name, shares in copied.items():
+        curves |= {f"{name}, draw {draw}": each for draw, each in enumerate(np.asarray(shares), start=1)}
+    told = " ".join(f"{name}: {number(np.asarray(curve)[-1], 2)} at the end." for name, curve in curves.items())
+    charts.lines(
+        np.asarray(steps, dtype=float),
+        curves,
+        title="Copying comes with the head, in two layers only",
+        alt=f"Shares of right words in the second round, and the largest induction score of a head, by step of training. {told}",
+        x_label="step of training",
+        y_label="share of right words, or score",
+        y_limits=(0.0, 1.0),
+    )
+
+
+def depths(ranks: Mapping[str, ArrayLike]) -> None:
+    """Show the place of the right word among all words by depth: the geometric mean of some draws, on a logarithmic axis.
+
+    `ranks`, each (n_draws, n_depths), by which heads are silenced.
+    """
+    curves = {name: np.exp(np.log(np.asarray(found, dtype=float)).mean(axis=0)) for name, found in ranks.items()}
+    told = " ".join(
+        f"{name}: {number(curve[0], 0)} before the first layer, {number(curve[-1], 0)} at the end." for name, curve in curves.items()
+    )
+    charts.lines(
+        np.arange(len(next(iter(curves.values())))),
+        curves,
+        title="The table reads the copied word only at the end",
+        alt=f"Place of the right word when the stream behind each number of layers is read by the table; 1 is the first. {told}",
+        x_label="layers that have added",
+        y_label="place of the right word",
+        y_log=True,
+    )

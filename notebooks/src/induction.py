@@ -174,20 +174,18 @@ print(f"equal weights: {score(even):.2f}")
 # %% id="arrive-live" tags=["live"]
 import torch
 
-from attn_course.lessons.induction.experiments import Copier, loss_of, repeating
-from attn_course.lessons.induction.experiments import tested, twice
+from attn_course.lessons.induction import experiments as lab
 
 draws = torch.Generator().manual_seed(0)
-copier, test = Copier(generator=draws), twice(torch.Generator().manual_seed(9))
+copier, test = lab.Copier(generator=draws), lab.twice(torch.Generator().manual_seed(9))
 optimiser = torch.optim.AdamW(copier.parameters(), lr=0.01)
 for step in range(301):
     if step % 50 == 0:
         copier(test, maps=(maps := []))  # the weights of both layers
-        best = [score(layer.mean(0).numpy()).max() for layer in maps]
-        right = tested(copier, test)["copied"]
-        scores = " ".join(f"{each:.2f}" for each in best)
-        print(f"step {step:3}  right {right:.2f}  best score by layer {scores}")
-    loss = loss_of(copier, repeating(draws))
+        best = np.round([score(layer.mean(0).numpy()).max() for layer in maps], 2)
+        right = lab.tested(copier, test)["copied"]
+        print(f"step {step:3}  right {right:.2f}  best score by layer {best}")
+    loss = lab.loss_of(copier, lab.repeating(draws))
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -197,9 +195,7 @@ for step in range(301):
 # are is right once in 16 times. **Predict** how often one layer is right at the end, and how the copying of two layers grows: evenly, or all at once?
 
 # %% id="arrive-figure" tags=["predicted"]
-from attn_course.lessons.induction.experiments import COPIER
-
-copies = COPIER.load()
+copies = lab.COPIER.load()
 for name in ("one layer", "two layers"):
     print(f"{name}: right {copies.values(name, 'copied')[:, -1].round(2)}")
 shares = {name: copies.values(name, "copied") for name in ("two layers", "one layer")}
@@ -297,8 +293,9 @@ if model.is_here:
             print(depth, repr(model.tokenizer.decode([int(scores.argmax())])))
 
 # %% [markdown] id="lens-predict"
-# The first word in the sentence about Brumela is seen only at the end. But the first place is not all. For 50 random tokens, read twice, we ask at which place among all
-# 49,152 tokens the right one stands, in the middle of each second round. **Predict**: does it come forward in the layers with the eight heads, or only at the end? And without them?
+# For the sentence about Brumela it printed *Qu* at the last depth only. But the first place does not tell everything. For 50 random tokens, read twice,
+# we ask at which place among all 49,152 tokens the right one stands: the median of the second round, in six draws. **Predict**: does it come
+# forward in the layers with the eight heads, or only at the end? And when the eight are silenced?
 
 # %% id="lens-figure" tags=["predicted"]
 from attn_course.lessons.induction.experiments_smollm2 import LENS
@@ -311,7 +308,10 @@ for name, found in ranks.items():
 figures.depths(ranks)
 
 # %% [markdown] id="lens-answer" tags=["answer"]
-# Both. TODO
+# It comes forward in the layers with the eight heads: up to layer 17 the right token stands somewhere in the crowd, and behind layer 23 it is among
+# the first 2 in 100. The last layers lift it to the first place. Without the eight it never comes near, and without eight others
+# nearly everything is as before. So the word enters the stream with these heads, in a form that the table reads badly, and later layers turn it into what the table reads.
+# The lens tells where a word can be *read*, and not where it was found.
 
 # %% [markdown] id="last"
 # ## Switch it off

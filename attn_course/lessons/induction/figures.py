@@ -83,7 +83,7 @@ def depths(ranks: Mapping[str, ArrayLike]) -> None:
     charts.lines(
         np.arange(len(next(iter(curves.values())))),
         curves,
-        title="The table reads the copied word only at the end",
+        title="The word comes forward with the heads that copy",
         alt=f"Place of the right word when the stream behind each number of layers is read by the table; 1 is the first. {told}",
         x_label="layers that have added",
         y_label="place of the right word",

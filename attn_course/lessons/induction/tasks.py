@@ -109,9 +109,6 @@ two layers: 2 3 2 5
         the unlikeliest first
             scores > own -> scores < own
             a place counts the words with a LARGER score
-        norms over all positions
-            (streams**2).mean(-1, keepdims=True) -> (streams**2).mean((-2, -1), keepdims=True)
-            each position is normed by itself
     """,
     hints="""
         The lens: norm each row of each depth, times the gain, times the transpose of the table.
@@ -119,7 +116,8 @@ two layers: 2 3 2 5
         Count the words with a larger score, and add 1.
     """,
     why="""
-        A place among all words falls slowly where the right word's share is still far from 1, so it shows what the likeliest word hides.
+        A place among all words moves long before the right word is the likeliest one. The norm divides all scores of a position by one
+        number, so the places would be the same without it; the gain changes them.
     """,
 )
 def my_ranks(streams, gain, table, right):

@@ -54,7 +54,7 @@ def ranks_in_torch(streams, gain, table, right):
     streams, gain, table = (torch.from_numpy(a) for a in (streams, gain, table))
     scores = torch.nn.functional.rms_norm(streams, streams.shape[-1:], gain, 1e-5) @ table.mT
     places = scores.argsort(-1, descending=True).argsort(-1) + 1
-    return places.gather(-1, torch.from_numpy(right).expand(len(streams), -1)[..., None])[..., 0].double()
+    return places.gather(-1, torch.from_numpy(right).expand(len(streams), -1)[..., None])[..., 0].float()
 
 
 RIGHT = {

@@ -241,11 +241,14 @@ for role in ("query", "key", "value"):
 # SmolLM2 has 30 layers of nine heads. We let it read 16 English words twice. Which heads have the largest scores?
 
 # %% id="real-find" tags=["live"]
+from attn_course.experiments.smollm2 import maps as maps_of
+
 words = " lamp river seven stone green paper cloud horse"
 words += " early music table north glass bread story wheel"
 if model.is_here:
-    print(len(model.tokens(words)), "tokens, read twice")
-    found = score(model.maps(words + words))  # (layers, heads)
+    print(len(model.ids(words)), "tokens, read twice")
+    maps = maps_of(model.ids(words + words))  # of each layer, (9, 32, 32)
+    found = np.stack([score(layer.numpy()) for layer in maps])
     for number in np.argsort(-found, axis=None)[:8]:
         layer, head = divmod(int(number), 9)
         print(f"layer {layer}, head {head}: {found[layer, head]:.2f}")
@@ -268,7 +271,7 @@ for name, shares in rows.items():
     print(f"{name:22} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Nothing is copied any more, in none of six draws, while with eight others silenced half or more still is. And the first head of the
+# Without the eight nothing is copied, in none of the six draws. Without eight others about half or more still is. And the first head of the
 # pair? Lesson {lesson}`heads` silenced head 0 of layer 16, which looks one token back: then an eighth or less was right.
 
 # %% [markdown] id="lens"
@@ -284,16 +287,20 @@ for name, shares in rows.items():
 # (nostalgebraist, 2020). The $r$ is that of $X_l$ then.
 
 # %% id="lens-live" tags=["live"]
+from attn_course.experiments.smollm2 import streams
+
 if model.is_here:
     state = model.network.state_dict()
     table, gain = state["w_tokens"].numpy(), state["norm.weight"].numpy()
-    for depth, x in enumerate(model.residual(begun)[:, -1]):  # at the last token
+    for depth, x in enumerate(streams(model.ids(begun))):  # before each layer
+        x = x[-1].numpy()  # at the last token
         scores = x / np.sqrt((x**2).mean() + 1e-5) * gain @ table.T
-        if depth in (0, 5, 10, 15, 20, 25, 28, 29, 30):
+        if depth in (0, 5, 10, 15, 20, 25, 28, 29):
             print(depth, repr(model.tokenizer.decode([int(scores.argmax())])))
 
 # %% [markdown] id="lens-predict"
-# For the sentence about Brumela it printed *Qu* at the last depth only. But the first place does not tell everything. For 50 random tokens, read twice,
+# At the last token of the sentence about Brumela, it printed no *Qu*, not even before the last layer. But the first place does not tell
+# everything. For 50 random tokens, read twice,
 # we ask at which place among all 49,152 tokens the right one stands: the median of the second round, in six draws. **Predict**: does it come
 # forward in the layers with the eight heads, or only at the end? And when the eight are silenced?
 
@@ -310,26 +317,30 @@ figures.depths(ranks)
 # %% [markdown] id="lens-answer" tags=["answer"]
 # It comes forward in the layers with the eight heads: up to layer 17 the right token stands somewhere in the crowd, and behind layer 23 it is among
 # the first 2 in 100. The last layers lift it to the first place. Without the eight it never comes near, and without eight others
-# nearly everything is as before. So the word enters the stream with these heads, in a form that the table reads badly, and later layers turn it into what the table reads.
+# nearly everything is as before. This fits a word that enters the stream with these heads, in a form that the table reads badly until the last layers.
 # The lens tells where a word can be *read*, and not where it was found.
 
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela. The same eight heads were found with random tokens. What does the model write without them?
+# Back to Brumela. The eight heads were found with random tokens. What does the model expect behind the name without them, and without eight others?
 
 # %% id="last-code"
 from attn_course.experiments.smollm2 import others
 
-eight_others = others(EIGHT, 0, avoid=[(11, 1), (16, 0)])
-for version in (model, model.silenced(*EIGHT), model.silenced(*eight_others)):
-    print(version.write(begun, tokens=5))
+eight_others = others(EIGHT, 0, avoid=[(11, 1), (16, 0)])  # of the same layers
+versions = {"as it is": model, "without the eight": model.silenced(*EIGHT)}
+versions["without eight others"] = model.silenced(*eight_others)
+for name, version in versions.items():
+    for token, chance in version.next_tokens(begun, 1).items():
+        print(f"{name:20} {token}: {chance:.2f}")
 
 # %% [markdown] id="last-notice"
-# Eight heads of 270 hold the name. The sentence stays English without them, and eight others change nothing here. Try a name of your own.
+# Without the eight the name is gone, and a full stop follows, as if the model had never read of Quistok. Eight others change little. Try a name of your own,
+# and `versions["without the eight"].write(begun)`.
 #
-# **Limits.** One sentence is an example; the numbers above are the evidence. To silence a head is to take away *all* that it does. Exact repetition is the simplest case of
-# learning from a text: that such heads also carry more is shown for small models, and for large ones only made likely (Olsson et al., 2022).
+# **Limits.** One sentence is an example; the numbers above are the evidence. To silence a head takes away *all* that it does. And exact repetition is the simplest
+# case of learning from a text. That such heads carry more is shown for small models, and only made likely for large ones (Olsson et al., 2022).
 
 # %% id="verify-lesson"
 verify_lesson("induction")

@@ -70,7 +70,10 @@ figures.stream()
 # $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
 # \label{norm-forgets-scale}$$
 #
-# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean. By hand: $x = (1, 7)$ has the mean
+# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean.
+
+# %% [markdown] id="norm-by-hand"
+# By hand: $x = (1, 7)$ has the mean
 # square 25, so $\mathrm{RMS}(x) = (0.2, 1.4)$, and that is also the norm of $(10, 70)$.
 
 # %% [markdown] id="norm-turn"
@@ -111,6 +114,9 @@ norm = ours if my_norm is ... else my_norm
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
 # The first reading goes through $\phi(c) = c / (1 + e^{-c})$, which is called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$.
+
+# %% id="units-figure"
+figures.stream(lit="hidden units")
 
 # %% [markdown] id="place"
 # ## Why the norm stands first
@@ -208,6 +214,9 @@ def turned(x, first, theta):
 
 # %% [markdown] id="attend-text"
 # Attention has heads that may share key heads (lesson {lesson}`heads`), your mask, and a list `kept` for the keys and values of earlier words:
+
+# %% id="attend-figure"
+figures.stream(lit="attention")
 
 
 # %% id="attend-code"
@@ -495,12 +504,11 @@ verify_lesson("transformer")
 # - Every part reads a normed copy of the stream, and adds what it found.
 # - With the norm first the gradient of the end reaches the beginning along $I$.
 # - With last matrices divided by $\sqrt{2L}$ the stream of a fresh model ends about equally large, however many blocks there are.
-# - A loss of all stories below what chance leaves open refutes the model, and not chance.
+# - A loss below the floor refutes the model, and not the floor.
 # - With a cache, each step reads one word and writes the same words.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it, and
-# the lines of the real one are the same. How such a machine copies what it has read once is the question of the next lesson,
-# {lesson}`induction`. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
+# the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
 # ## Deeper: norms and hidden units
@@ -549,7 +557,8 @@ verify_lesson("transformer")
 #
 # The first factor is the norm's own derivative, {eq}`rms-norm-jacobian`. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
 # may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors usually grows or shrinks.
-#
+
+# %% [markdown] id="deep-four"
 # So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
 # numbers. Before any training we measure the gradient of one matrix of each block, $u$ of its
 # hidden units. **Predict** in which of the four the first block gets more than a

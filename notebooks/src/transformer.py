@@ -612,6 +612,8 @@ for name in names:
 # $$F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n \label{decoding-flops}$$
 
 # %% id="cost-alive"
+from attn_course import alive
+
 alive("transformer-parameters")
 
 # %% id="cost-code"

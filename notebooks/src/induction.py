@@ -20,7 +20,7 @@ model = language_model()
 begun = "Our new teacher is called Brumela Quistok. Everybody likes Brumela"
 for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
     for token, chance in model.next_tokens(text, 1).items():
-        print(f"{text} ...{token}: {chance:.2f}")
+        print(f"{chance:.2f} for {token!r} behind: {text}")
 
 # %% [markdown] id="name-answer"
 # The token *Qu* begins *Quistok*. No text that the model learned from can have told it that Quistok follows Brumela: it read this once, a few
@@ -198,20 +198,20 @@ for step in range(301):
 copies = lab.COPIER.load()
 for name in ("one layer", "two layers"):
     print(f"{name}: right {copies.values(name, 'copied')[:, -1].round(2)}")
-shares = {name: copies.values(name, "copied") for name in ("two layers", "one layer")}
-steps = copies.values("two layers", "step")[0]
-figures.arrival(steps, shares, copies.values("two layers", "induction"))
+found = (copies.values("two layers", what) for what in ("copied", "induction"))
+figures.arrival(copies.values("two layers", "step")[0], *found, draws=[1, 3])
 
 # %% [markdown] id="arrive-answer" tags=["answer"]
 # One layer is right about once in ten times: it knows which words the text holds, and little of their order. Two layers first learn just that, too.
 # Then within about 75 steps the copying rises from a fifth to nine tenths. When this happens depends on the draw, but the induction score
-# always rises with it.
+# always rises with it. (The figure shows the first and the third draw. The second is like the first.)
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Two curves that rise together may have a common cause. So we silence heads of the trained models: in the first layer the two that look one back most, in the
-# second the two with the largest induction scores. The control is to silence the two others of the same layer.
+# Two curves that rise together may have a common cause. So we silence heads of the trained models, and count again. In the first layer
+# these are the two that look at the word before most; in the second, the two with the largest induction scores. The control
+# is to silence the two others of the same layer.
 
 # %% id="cause-code"
 print(f"{'as it is':35}", copies.values("copied").round(2))
@@ -219,11 +219,11 @@ for name in copies.results[0]["silenced"]:
     print(f"{name:35}", copies.values("silenced", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# Both kinds are needed, and more than their neighbours. (The others of the second layer are induction heads, too, with scores from 0.2 to 0.8, so
-# two of them can still copy half of the words.)
+# Both kinds are needed, and more than the others of their layers. (In the second layer the others have scores from 0.2 to 0.8, so they are induction heads,
+# too, and alone they still copy half of the words.)
 #
-# Now the derivation. Let the queries of the second layer read only the words $X$, and not what the first layer added. Or its keys, or its values.
-# The two others read $X_1$ as before. **Predict** which one of the three breaks the copying.
+# Now we test the derivation. First only the queries of the second layer read the words $X$, without what the first layer added. Then only its keys do, and
+# then only its values. What is left reads $X_1$ as before. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):

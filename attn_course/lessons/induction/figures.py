@@ -22,18 +22,19 @@ def circuit(words: Sequence[str], found: int) -> None:
     `words`: the text. `found`: the place of the word that is copied, from 0.
     """
     drawing = Diagram("circuit", 656, 280)
-    step = 640 / len(words)
-    at = [8 + step * (place + 0.5) for place in range(len(words))]
+    left = 112.0  # room for names
+    step = (648 - left) / len(words)
+    at = [left + step * (place + 0.5) for place in range(len(words))]
     for place, word in enumerate(words):
-        box = drawing.box(Area(at[place], 246, step - 24, 34), word)
+        box = drawing.box(Area(at[place], 246, step - 16, 34), word)
         if place:
-            note = drawing.box(Area(at[place], 156, step - 18, 36), f"behind {words[place - 1]}", role="key", lit=place == found)
+            note = drawing.box(Area(at[place], 156, step - 16, 34), words[place - 1], role="key", lit=place == found)
             drawing.arrow((at[place - 1], box.top[1]), (at[place], note.bottom[1]), lit=place == found)
-    query = drawing.box(Area(at[-1], 84, step - 18, 36), f"{words[-1]} ?", role="query")
+    for y, name in ((251, "words"), (153, "first head:"), (171, "word before"), (73, "second head:"), (91, "matches"), (31, "copies")):
+        drawing.text((52, y), name)
+    query = drawing.box(Area(at[-1], 84, step - 16, 34), f"{words[-1]} ?", role="query")
     drawing.arrow(query.left, (at[found], 84), (at[found], note.top[1]))
-    drawing.text((at[found] + (at[-1] - at[found]) / 2, 70), "second head: matches, and copies the word")
-    drawing.text((at[0], 156), "first head")
-    answer = drawing.box(Area(at[-1], 26, step - 18, 34), words[found], role="value")
+    answer = drawing.box(Area(at[-1], 26, step - 16, 34), words[found], role="value")
     drawing.arrow(query.top, answer.bottom)
     told = (
         "The first head writes into each position which word came before. The last word looks for its own name in these notes, "
@@ -49,22 +50,19 @@ def circuit(words: Sequence[str], found: int) -> None:
     )
 
 
-def arrival(steps: ArrayLike, copied: Mapping[str, ArrayLike], score: ArrayLike) -> None:
-    """Show the share of copied words by step for models of one and of two layers, and the largest induction score in the two.
+def arrival(steps: ArrayLike, copied: ArrayLike, score: ArrayLike, draws: Sequence[int]) -> None:
+    """Show the share of copied words by step of training, and the largest induction score, in some draws.
 
-    `copied`, each (n_draws, n_steps), by model; `score` (n_draws, n_steps).
+    `copied`, `score` (n_draws, n_steps). `draws`: those that are shown, from 1.
     """
-    curves = {}
-    for draw, each in enumerate(np.asarray(score), start=1):
-        curves[f"score, draw {draw}"] = each
-    for name, shares in copied.items():
-        curves |= {f"{name}, draw {draw}": each for draw, each in enumerate(np.asarray(shares), start=1)}
-    told = " ".join(f"{name}: {number(np.asarray(curve)[-1], 2)} at the end." for name, curve in curves.items())
+    by_draw = {draw: (np.asarray(copied)[draw - 1], np.asarray(score)[draw - 1]) for draw in draws}
+    curves = {f"{name}, draw {draw}": pair[which] for draw, pair in by_draw.items() for which, name in enumerate(("right", "score"))}
+    told = " ".join(f"{name}: {number(curve[0], 2)} at first, {number(curve[-1], 2)} at the end." for name, curve in curves.items())
     charts.lines(
         np.asarray(steps, dtype=float),
         curves,
-        title="Copying comes with the head, in two layers only",
-        alt=f"Shares of right words in the second round, and the largest induction score of a head, by step of training. {told}",
+        title="Copying comes when the induction head comes",
+        alt=f"Share of right words in the second round, and the largest induction score of a head, by step of training. {told}",
         x_label="step of training",
         y_label="share of right words, or score",
         y_limits=(0.0, 1.0),

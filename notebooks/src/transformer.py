@@ -5,7 +5,7 @@
 # cache. **How do these parts become one machine, and can you own every line of it?** You will build it in about seventy lines of PyTorch, train
 # it on stories, and then give the same lines the weights of a real model, which writes English.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 90 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 65 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -27,8 +27,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # words multiply to that of the story, $p(s)$, so over its words the loss adds up to $-\ln p(s)$.
 
 # %% [markdown] id="floor"
-# All $N = 10752$ stories are drawn equally often. Since $-\ln$ is convex, the mean of $-\ln p(s)$ is at least $-\ln$ of the mean of $p(s)$. And
-# this mean is at most $1/N$, because the $p(s)$ sum to at most 1. So on average no model can have a loss below
+# All 10,752 stories are drawn equally often. Since $-\ln$ is convex, the mean of $-\ln p(s)$ is at least $-\ln$ of the mean of $p(s)$. And
+# this mean is at most $1/10752$, because the $p(s)$ sum to at most 1. So on average no model can have a loss below
 #
 # $$\frac{\ln 10752}{28} = 0.33 \text{ nats a word}$$
 #
@@ -47,9 +47,9 @@ figures.machine()
 # ## A stream that parts add to
 #
 # A Transformer is a pile of $L$ **blocks**. Each has two parts: attention $A_l$, which moves information between positions, and hidden units
-# $F_l$, which work at each position by itself. No part replaces what it read. It reads a normed copy $\mathrm{N}(X)$ and adds what it found:
+# $H_l$, which work at each position by itself. No part replaces what it read. It reads a normed copy $\mathrm{N}(X)$ and adds what it found:
 #
-# $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + F_l(\mathrm{N}(Y_l)) \bigr), \qquad
+# $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
 #  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
 
 # %% id="stream-figure"
@@ -70,7 +70,10 @@ figures.stream()
 # $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
 # \label{norm-forgets-scale}$$
 #
-# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean. By hand: $x = (1, 7)$ has the mean
+# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean.
+
+# %% [markdown] id="norm-by-hand"
+# By hand: $x = (1, 7)$ has the mean
 # square 25, so $\mathrm{RMS}(x) = (0.2, 1.4)$, and that is also the norm of $(10, 70)$.
 
 # %% [markdown] id="norm-turn"
@@ -100,51 +103,54 @@ norm = ours if my_norm is ... else my_norm
 # %% [markdown] id="units"
 # ## Hidden units
 #
-# The other part needs no other position. In its oldest form it multiplies by a matrix, applies a function $a$ to each number, and multiplies by
+# The other part needs no other position. In its oldest form it multiplies by a matrix, applies a function $\phi$ to each number, and multiplies by
 # a second matrix. Read the first by columns $k_i$ and the second by rows $v_i$:
 #
-# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
 #
 # This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1.
 # Such a pair can store a fact: $k_i$ answers to *loses*, and $v_i$ raises *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
 #
-# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# The first reading goes through $a(z) = z / (1 + e^{-z})$, which is called SiLU: $z$ times the **gate** $1 / (1 + e^{-z})$.
+# The first reading goes through $\phi(c) = c / (1 + e^{-c})$, which is called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$.
+
+# %% id="units-figure"
+figures.stream(lit="hidden units")
 
 # %% [markdown] id="place"
-# ## Where the norm stands
+# ## Why the norm stands first
 #
-# In 2017 the norm stood behind the sum, $z = \mathrm{N}(x + f(x))$. In GPT-2 and most later models that write it stands before the part,
-# $y = x + f(\mathrm{N}(x))$. What does this change? The chain rule says, with $n = \mathrm{N}(x)$:
+# A part computes $y = x + f(r)$, and reads $r = \mathrm{N}(x)$. When the model is trained, the gradient passes back through all parts. By the chain rule
 #
-# $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x} \key{pre-norm-jacobian}$$
-
-# %% [markdown] id="place-behind"
-# Through $2L$ parts the gradient is a product of such factors, and multiplied out it has the term $I \cdot I \cdots I = I$. So the gradient at the end
-# also reaches the beginning directly, unless other terms cancel it. With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and
-# $\varepsilon = 0$,
+# $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial r}\, \frac{\partial r}{\partial x} \key{pre-norm-jacobian}$$
 #
-# $$\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
-#  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
-#
-# The first factor is the norm's own derivative. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
-# may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors usually grows or shrinks.
+# Through $2L$ parts the gradient is a product of such factors. Multiplied out, it has the term $I \cdot I \cdots I = I$. So the gradient at the end
+# also reaches the beginning directly, unless other terms cancel it. In 2017 the norm stood *behind* the sum, $\mathrm{N}(x + f(x))$, and there every norm
+# stands in the way. Section {section}`deep` derives and measures what this changes.
 
 # %% [markdown] id="start"
 # ## First weights
 #
-# Each part ends with a matrix $W_l$, and adds $u_l W_l$ to the stream. Draw the entries of all $W_l$ without correlation, with mean 0 and
-# variance $\sigma^2$. Then feature $j$ of what $n$ parts add has the variance
+# How large is the stream of a fresh model? Each part ends with a matrix $W_l$ of $m$ rows, and adds $u_l W_l$ to the stream. One feature $j$ of this is a sum of $m$ terms,
 #
-# $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2 \key{stream-variance-by-depth}$$
+# $$(u_l W_l)_j = \sum_{i=1}^{m} (u_l)_i\, (W_l)_{ij}$$
 #
-# if the $u_l$ are held fixed, because variances of uncorrelated terms add up.
+# Draw all entries without correlation, with mean 0 and variance $\sigma^2$, and hold the $u_l$ fixed. Then a term has the
+# variance $(u_l)_i^2\, \sigma^2$. Variances of uncorrelated terms add up:
+#
+# $$\mathrm{Var}[(u_l W_l)_j] = \sigma^2 \sum_{i=1}^{m} (u_l)_i^2 = \sigma^2\, \|u_l\|^2$$
+#
+# Different parts have different matrices, so the variances of what $K$ parts add, add up once more:
+#
+# $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|u_l\|^2 \key{stream-variance-by-depth}$$
 
 # %% [markdown] id="start-depth"
-# If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$, and with the usual $\sigma^2 = 1/m$ every part adds 1. So the stream grows
-# with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of each part by $\sqrt{2L}$,
-# so that all $2L$ parts together add no more than one did.
+# If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$. With the usual $\sigma^2 = 1/m$ every part adds 1, so the stream grows
+# with the depth, and a late part, which still adds 1, matters less and less.
+#
+# Now divide every last matrix by $c$. This divides each variance by $c^2$, and the $2L$ parts of $L$ blocks add $2L / c^2$ in all. For
+# $c = \sqrt{2L}$ it is 1: together they add no more than one part did. GPT-2 starts so.
 #
 # **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. (In this
 # test it starts at 1.)
@@ -161,24 +167,6 @@ for divisor in (1.0, np.sqrt(48)):
 # %% [markdown] id="start-answer" tags=["answer"]
 # Without the division it is about $1 + 48 = 49$, because each of the 48 parts adds 1. With it, it is about $1 + 48 \cdot \frac{1}{48} = 2$. (The $u_l$
 # are not held fixed here, since each part reads what the earlier ones wrote. But a fresh $W_l$ is independent of them.)
-
-# %% [markdown] id="place-predict"
-# So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
-# numbers. Before any training we measure the gradient of one matrix of each block, $u$ of its
-# hidden units. **Predict** in which of the four the first block gets more than a
-# hundred times the gradient of the last one, or less than a hundredth.
-
-# %% id="place-figure" tags=["predicted"]
-from attn_course.lessons.transformer.experiments import PLACE, WAYS
-
-place = PLACE.load()
-names = [", ".join(way) for way in WAYS]
-figures.gradients_by_block({name: place.values("gradients", name) for name in names})
-
-# %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. There each norm shrinks the stream again, so that every part adds about as much as the
-# stream holds, and the product of 96 such factors grows to thousands. Elsewhere the ends differ by 29 at most. So the place of the norm cannot be
-# judged without the first weights. Section {section}`deep` trains all four.
 
 # %% [markdown] id="model"
 # ## Every line
@@ -226,6 +214,9 @@ def turned(x, first, theta):
 
 # %% [markdown] id="attend-text"
 # Attention has heads that may share key heads (lesson {lesson}`heads`), your mask, and a list `kept` for the keys and values of earlier words:
+
+# %% id="attend-figure"
+figures.stream(lit="attention")
 
 
 # %% id="attend-code"
@@ -371,15 +362,19 @@ def loss_of(model, rows):
     return cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
 
 
-# %% id="train-code"
+# %% id="train-code" tags=["live"]
 optimiser = torch.optim.AdamW(mine.parameters(), lr=1e-2)
 falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 300)
-for _ in range(300):
+for step in range(300):
     loss = loss_of(mine, stories[rng.integers(len(stories), size=32)])
+    if step % 50 == 0:
+        print(f"step {step:3}: loss {loss.item():.2f}")
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
     falling.step()
+
+# %% id="train-loss"
 with torch.no_grad():
     loss = loss_of(mine, kept_back).item()
 print(f"loss of stories kept back {loss:.1f}, floor {FLOOR:.1f}")
@@ -438,54 +433,21 @@ print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 
 # %% [markdown] id="write-notice"
 # None of these stories was among those it learned from. It takes the thing and its colour from the first sentence, and finds the right pronouns
-# and the deed that answers. (The stories are easy: in our three trainings a model of a single block told as many right.) To draw a word instead of taking the likeliest,
-# divide the scores by a temperature, take the softmax, and draw. This cell tells three stories of its own:
+# and the deed that answers. (The stories are easy: in our three trainings a model of a single block told as many right.)
+#
+# To draw a word instead of taking the likeliest, divide the scores by a temperature, take the softmax, and draw. Write a start of your own,
+# from words of the stories, and another temperature. At 0.1 it hardly ever varies, and at 3 it forgets its grammar:
 
 # %% id="draw-live" tags=["live"]
-ids = kept_back[:3, :1]
-for _ in range(LENGTH):
-    chances = mine(ids)[:, -1].softmax(-1)  # temperature 1
-    ids = torch.cat([ids, torch.multinomial(chances, 1)], -1)
-for told in ids:
-    print(text(told[1:]))
+from attn_course.experiments.stories import numbers
 
-# %% [markdown] id="who"
-# ## Who says the next word?
-#
-# Because the stream is a sum, we can ask each part for its share in a score. The last norm divides by one number $r$, the root mean square of
-# $X_L$. With this number held, every part $z_l$ of the stream has a share of its own ($g$ is the last gain, $E$ the table, and $z_0$ the word
-# itself):
-#
-# $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
-#
-# Here $L$ counts parts, two for each block, and $\varepsilon = 0$.
-
-# %% id="who-alive"
-from attn_course import alive
-
-alive("logits-by-part")
-
-# %% [markdown] id="who-predict"
-# Three trained storytellers read the 1000 kept-back stories, each up to the helper's name, as in *Eva has a red cup . she breaks the cup . Tom*.
-# The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
-# other three, and how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
-#
-# **Predict.** Is the part with the largest share the one that can least be spared?
-
-# %% id="who-code" tags=["predicted"]
-from attn_course.lessons.transformer.experiments_parts import PARTS, SHARES
-
-measured = SHARES.load()
-for part in PARTS:
-    ahead = measured.values("deed", "shares", part)
-    right = measured.values("deed", "right without", part)
-    print(f"{part:15} ahead by {ahead}, without it right {right}")
-
-# %% [markdown] id="who-answer" tags=["answer"]
-# It is not. The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has hardly any share, and without it 28 to 41 % are right. Its output raises the right deed little. Later parts
-# read it, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
-# silenced, as the heads of lesson {lesson}`heads` were.
+yours, temperature = "Mia has a", 1.0
+for _ in range(3):
+    ids = torch.tensor([numbers(". " + yours)])
+    while ids.shape[-1] <= LENGTH:
+        chances = (mine(ids)[:, -1] / temperature).softmax(-1)
+        ids = torch.cat([ids, torch.multinomial(chances, 1)], -1)
+    print(text(ids[0, 1:]))
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -533,21 +495,20 @@ verify_lesson("transformer")
 # |---|---|---|
 # | the stream, {eq}`stream-is-a-sum` | {key}`stream-is-a-sum` | norm first |
 # | hidden units, {eq}`gated-feed-forward` | {key}`gated-feed-forward` | each position by itself |
-# | gradient, {eq}`pre-norm-jacobian` | {key}`pre-norm-jacobian` | $y = x + f(\mathrm{N}(x))$ |
+# | gradient, {eq}`pre-norm-jacobian` | {key}`pre-norm-jacobian` | $y = x + f(r)$, $r = \mathrm{N}(x)$ |
 # | first weights, {eq}`stream-variance-by-depth` | {key}`stream-variance-by-depth` | divide the last matrices by $\sqrt{2L}$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
-# - With the norm first the gradient of the end reaches the beginning along $I$. With the norm behind, what is
-#   added at the start has to be small.
+# - With the norm first the gradient of the end reaches the beginning along $I$.
 # - With last matrices divided by $\sqrt{2L}$ the stream of a fresh model ends about equally large, however many blocks there are.
-# - A loss of all stories below what chance leaves open refutes the model, and not chance.
+# - A loss below the floor refutes the model, and not the floor.
 # - With a cache, each step reads one word and writes the same words.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it, and
-# the lines of the real one are the same. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
+# the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
 # ## Deeper: norms and hidden units
@@ -581,15 +542,42 @@ verify_lesson("transformer")
 #
 # The second is 0.425. If the entries of $V$ are uncorrelated with variance $\sigma^2$ and mean 0, and $h$ holds $m$ such numbers $z$,
 #
-# $$\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr] \label{variance-after-hidden-units}$$
+# $$\mathrm{Var}\bigl[ (\phi(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr] \label{variance-after-hidden-units}$$
 #
 # so for GELU the course's own Transformer divides by $0.425\, m$ and not by $m$. For SiLU the mean square is 0.356. A second reading of mean
 # square 1, independent of the first, changes neither.
 
 # %% [markdown] id="deep"
-# ## Deeper: deep models trained with either norm
+# ## Deeper: the norm behind the sum
 #
-# We train the four models of section {section}`start` with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those
+# With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and $\varepsilon = 0$, the chain rule gives
+#
+# $$\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
+#  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
+#
+# The first factor is the norm's own derivative, {eq}`rms-norm-jacobian`. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
+# may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors usually grows or shrinks.
+
+# %% [markdown] id="deep-four"
+# So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
+# numbers. Before any training we measure the gradient of one matrix of each block, $u$ of its
+# hidden units. **Predict** in which of the four the first block gets more than a
+# hundred times the gradient of the last one, or less than a hundredth.
+
+# %% id="place-figure" tags=["predicted"]
+from attn_course.lessons.transformer.experiments import PLACE, WAYS
+
+place = PLACE.load()
+names = [", ".join(way) for way in WAYS]
+figures.gradients_by_block({name: place.values("gradients", name) for name in names})
+
+# %% [markdown] id="place-answer" tags=["answer"]
+# In one: with the norm behind the sum, undivided. There each norm shrinks the stream again, so that every part adds about as much as the
+# stream holds, and the product of 96 such factors grows to thousands. Elsewhere the ends differ by 29 at most. So the place of the norm cannot be
+# judged without the first weights.
+
+# %% [markdown] id="deep-train"
+# We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those
 # of stories kept back:
 
 # %% id="deep-code"
@@ -613,7 +601,7 @@ for name in names:
 #
 # A GPT-2 of $L$ blocks, with $m = 4d$, biases and layer norms, $n$ tokens in a tied table and $T$ learned positions, has
 #
-# $$N = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d \label{transformer-parameters}$$
+# $$C = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d \label{transformer-parameters}$$
 #
 # numbers: for the smallest one 124,439,808. A pass over $T$ tokens takes, without norms and softmax and with hidden pairs computed, too,
 #
@@ -624,6 +612,8 @@ for name in names:
 # $$F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n \label{decoding-flops}$$
 
 # %% id="cost-alive"
+from attn_course import alive
+
 alive("transformer-parameters")
 
 # %% id="cost-code"

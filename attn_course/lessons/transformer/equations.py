@@ -110,32 +110,32 @@ def units(normal: Normal, d: int, m: int, *roles: str) -> dict[str, np.ndarray]:
 
 @claim("feed-forward-as-lookup", rests_on="soft-lookup")
 def _(normal, d, m):
-    r"""\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot k_i)\, v_i
-    where k_i: column i of W_in ;; v_i: row i of W_out ;; a: GELU; no biases
+    r"""\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i
+    where k_i: column i of W_in ;; v_i: row i of W_out ;; phi: GELU; no biases
     Read W_in by columns and W_out by rows: m learned pairs, the same for every position, and no competition between them.
-        weights that sum to 1: a(x \cdot k_i) -> \sigma_i(x \cdot k_i)
-        weights divided by their sum: \mathrm{FF}(x) = \frac{\sum_{i=1}^{m} a(x \cdot k_i)\, v_i}{\sum_{i=1}^{m} a(x \cdot k_i)}
-        the activation behind the sum: a(x \cdot k_i)\, -> (x \cdot k_i)\,
+        weights that sum to 1: \phi(x \cdot k_i) -> \sigma_i(x \cdot k_i)
+        weights divided by their sum: \mathrm{FF}(x) = \frac{\sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i}{\sum_{i=1}^{m} \phi(x \cdot k_i)}
+        the activation behind the sum: \phi(x \cdot k_i)\, -> (x \cdot k_i)\,
     """
     made = units(normal, d, m, "k", "v")
     layer = function(lambda x: feed_forward(x, made["k"].T, made["v"]))
-    return {r"\mathrm{FF}": layer, "a": function(gelu, entrywise=True), "x": row(normal(d)), "m": m} | {
+    return {r"\mathrm{FF}": layer, r"\phi": function(gelu, entrywise=True), "x": row(normal(d)), "m": m} | {
         name: rows(table) for name, table in made.items()
     }
 
 
 @claim("gated-feed-forward", rests_on="feed-forward-as-lookup")
 def _(normal, d, m):
-    r"""\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i
-    where g_i, u_i: columns i of W_gate and W_in ;; v_i: row i of W_out ;; a: SiLU; no biases
+    r"""\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i
+    where g_i, u_i: columns i of W_gate and W_in ;; v_i: row i of W_out ;; phi: SiLU; no biases
     Each unit multiplies two readings of x: a quadratic function of the stream, which one matrix and an activation are not.
-        the activation on the other factor: a(x \cdot g_i)\, (x \cdot u_i) -> a(x \cdot u_i)\, (x \cdot g_i)
-        the activation of the product: a(x \cdot g_i)\, (x \cdot u_i) -> a\bigl( (x \cdot g_i)\, (x \cdot u_i) \bigr)
-        added: a(x \cdot g_i)\, (x \cdot u_i) -> \bigl( a(x \cdot g_i) + x \cdot u_i \bigr)
+        the activation on the other factor: \phi(x \cdot g_i)\, (x \cdot u_i) -> \phi(x \cdot u_i)\, (x \cdot g_i)
+        the activation of the product: \phi(x \cdot g_i)\, (x \cdot u_i) -> \phi\bigl( (x \cdot g_i)\, (x \cdot u_i) \bigr)
+        added: \phi(x \cdot g_i)\, (x \cdot u_i) -> \bigl( \phi(x \cdot g_i) + x \cdot u_i \bigr)
     """
     made = units(normal, d, m, "g", "u", "v")
     layer = function(lambda x: feed_forward(x, made["u"].T, made["v"], w_gate=made["g"].T, activation="silu"))
-    return {r"\mathrm{FF}": layer, "a": function(silu, entrywise=True), "x": row(normal(d)), "m": m} | {
+    return {r"\mathrm{FF}": layer, r"\phi": function(silu, entrywise=True), "x": row(normal(d)), "m": m} | {
         name: rows(table) for name, table in made.items()
     }
 
@@ -143,9 +143,9 @@ def _(normal, d, m):
 # ---- the stream
 @claim("stream-is-a-sum", serves="M2 E5", rests_on="residual-stream")
 def _(normal, rng, L, T, d):
-    r"""X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + F_l(\mathrm{N}(Y_l)) \bigr), \qquad
+    r"""X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
         Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1}))
-    where the norm first ;; A_l: attention of block l, F_l: its hidden units
+    where the norm first ;; A_l: attention of block l, H_l: its hidden units
     Unroll the blocks: with the norm first nothing is ever done to the stream but to add, so every part's share can be told.
         the hidden units do not see what attention found: (Y_l) -> (X_{l-1})
         the norm on the stream, as in 2017: Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) -> Y_l = \mathrm{N}(X_{l-1} + A_l(X_{l-1}))
@@ -164,24 +164,24 @@ def _(normal, rng, L, T, d):
     for number in range(1, L + 1):
         Y.append(X[-1] + attend(number, rms_norm(X[-1])))
         X.append(Y[-1] + think(number, rms_norm(Y[-1])))
-    parts = {"A": function(attend), "F": function(think), r"\mathrm{N}": function(rms_norm)}
+    parts = {"A": function(attend), "H": function(think), r"\mathrm{N}": function(rms_norm)}
     return {"X": matrices(np.stack(X), start=0), "Y": matrices(np.stack(Y)), "L": L, "l": index(1, L), **parts}
 
 
 @claim("pre-norm-jacobian", rests_on="stream-is-a-sum")
 def _(normal, d):
-    r"""\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x}
-    where y = x + f(n), n = N(x): the norm first
+    r"""\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial r}\, \frac{\partial r}{\partial x}
+    where y = x + f(r), r = N(x): the norm first
     I is the stream: whatever the part does, and however many parts there are, the gradient of the end reaches the beginning.
         without the stream: I + \frac -> \frac
-        in the other order: \frac{\partial y}{\partial x} = I + \frac{\partial n}{\partial x}\, \frac{\partial f}{\partial n}
-        the norm passes gradients on unchanged: \, \frac{\partial n}{\partial x} ->
+        in the other order: \frac{\partial y}{\partial x} = I + \frac{\partial r}{\partial x}\, \frac{\partial f}{\partial r}
+        the norm passes gradients on unchanged: \, \frac{\partial r}{\partial x} ->
     """
     W, V = normal(2, d, d)
-    f = of(lambda n: column(feed_forward(np.ravel(n), W, V)), "n")
-    n = of(lambda x: column(rms_norm(np.ravel(x))), "x")
+    f = of(lambda r: column(feed_forward(np.ravel(r), W, V)), "r")
+    r = of(lambda x: column(rms_norm(np.ravel(x))), "x")
     y = of(lambda x: column(np.ravel(x) + feed_forward(rms_norm(np.ravel(x)), W, V)), "x")
-    return {"x": column(normal(d)), "n": n, "f": f, "y": y}
+    return {"x": column(normal(d)), "r": r, "f": f, "y": y}
 
 
 @claim("post-norm-jacobian", rests_on="norm-forgets-scale")
@@ -200,18 +200,3 @@ def _(normal, d):
     f = of(lambda x: column(feed_forward(np.ravel(x), W, V)), "x")
     y = of(lambda x: column(np.ravel(x) + feed_forward(np.ravel(x), W, V)), "x")
     return {"x": column(normal(d)), "f": f, "y": y, "z": of(lambda y: column(rms_norm(np.ravel(y), eps=TINY)), "y"), "d": d}
-
-
-@claim("logits-by-part", rests_on="stream-is-a-sum")
-def _(normal, L, d, n):
-    r"""\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top
-    where X_L = sum of the z_l, z_0 the token itself ;; r = root of the mean square of X_L, epsilon = 0 ;; g: gain of the last norm
-    The last norm divides by one number; with that number held, each part of the stream has its own share of every logit.
-        each part normed by itself: \frac{1}{r} \sum_{l=0}^{L} z_l -> \sum_{l=0}^{L} \mathrm{N}(z_l)
-        the token left out: l=0 -> l=1
-        the gain behind the table: \mathrm{diag}(g)\, E^\top -> E^\top\, \mathrm{diag}(g)
-    """
-    z, g, E = normal(L + 1, d), normal(d), normal(n, d)
-    logits = function(lambda x: rms_norm(x, g, eps=TINY) @ E.T)
-    r = np.linalg.norm(z.sum(axis=0)) / np.sqrt(d)
-    return {r"\mathrm{logits}": logits, "X_L": row(z.sum(axis=0)), "z": rows(z, start=0), "r": r, "g": row(g), "E": E, "L": L}

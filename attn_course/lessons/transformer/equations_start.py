@@ -16,22 +16,22 @@ claim = about("M2")
 
 # ---- first weights
 @claim("stream-variance-by-depth", rests_on="variance-after-projection stream-is-a-sum")
-def _(normal, rng, n, m, d):
-    r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2
-    where n parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads
+def _(normal, rng, K, m, d):
+    r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|u_l\|^2
+    where K parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads
         ;; entries of the W_l uncorrelated, mean 0, variance sigma^2
     Variances of uncorrelated parts add up.
-        the deviations add up: \sum_{l=1}^{n} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{n} \|u_l\| \Bigr)^2
-        the same at every depth: \sum_{l=1}^{n} \|u_l -> \, \|u_1
+        the deviations add up: \sum_{l=1}^{K} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{K} \|u_l\| \Bigr)^2
+        the same at every depth: \sum_{l=1}^{K} \|u_l -> \, \|u_1
         the deviation for the variance: \sigma^2 -> \sigma
-        one part left out: = \sigma^2 \sum_{l=1}^{n} -> = \sigma^2 \sum_{l=2}^{n}
-        the mean of the parts: = \sigma^2 \sum -> = \frac{\sigma^2}{n} \sum
+        one part left out: = \sigma^2 \sum_{l=1}^{K} -> = \sigma^2 \sum_{l=2}^{K}
+        the mean of the parts: = \sigma^2 \sum -> = \frac{\sigma^2}{K} \sum
 
     With |u_l|^2 = m and sigma^2 = 1 / (2 L m) the 2 L parts bring 1 to each feature, at any depth: the last matrix of each part is
     divided by sqrt(2 L).
     """
-    (points, chances), sigma = uncorrelated(normal, rng, n, m, d), rng.uniform(0.3, 0.8)
-    return {"u": rows(normal(n, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "n": n}
+    (points, chances), sigma = uncorrelated(normal, rng, K, m, d), rng.uniform(0.3, 0.8)
+    return {"u": rows(normal(K, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "K": K}
 
 
 @claim("gelu-moments", rests_on="gelu-as-integral")
@@ -52,21 +52,21 @@ def _(rng):
 @claim(
     "variance-after-hidden-units",
     rests_on="variance-after-projection gelu-moments",
-    whatever={"a": "any activation loses its own share of the variance"},
+    whatever={r"\phi": "any activation loses its own share of the variance"},
 )
 def _(normal, rng, m, d):
-    r"""\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr]
+    r"""\mathrm{Var}\bigl[ (\phi(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr]
     where h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
         ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of h
-    V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[a(z)^2]) gives back a variance of 1.
-        the variance of the activation: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathrm{Var}\bigl[ a(z) \bigr]
-        as without an activation: \, \mathbb{E}\bigl[ a(z)^2 \bigr] ->
-        the square of the mean: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathbb{E}[ a(z) ]^2
+    V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[phi(z)^2]) gives back a variance of 1.
+        the variance of the activation: \mathbb{E}\bigl[ \phi(z)^2 \bigr] -> \mathrm{Var}\bigl[ \phi(z) \bigr]
+        as without an activation: \, \mathbb{E}\bigl[ \phi(z)^2 \bigr] ->
+        the square of the mean: \mathbb{E}\bigl[ \phi(z)^2 \bigr] -> \mathbb{E}[ \phi(z) ]^2
     """
     (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(normal, rng, m, d)
     signs, sigma = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.3, 0.8)
     random = {"h": outcomes(weights, row(np.outer(nodes, signs)), "h"), "V": outcomes(chances, matrix(sigma * points), "V")}
-    return random | {"z": outcomes(weights, nodes, "z"), "a": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
+    return random | {"z": outcomes(weights, nodes, "z"), r"\phi": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
 
 
 @claim("tied-logit-means", rests_on="variance-after-projection")
@@ -100,7 +100,7 @@ def _(rng, T, d, m):
 
 @claim("transformer-parameters", rests_on="multi-head-parameters feed-forward-flops")
 def _(rng, n, T, L, d):
-    r"""N = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d
+    r"""C = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d
     where n tokens, T learned positions, L blocks with 4 d hidden units ;; biases and layer norms, the norm first, one table of tokens
     4 d^2 for attention and 8 d^2 for the hidden units; 4 d + 5 d biases, 4 d in two norms. The smallest GPT-2: 124 439 808.
         a table for the logits, too: (n + T)\, d -> (2 n + T)\, d
@@ -109,7 +109,7 @@ def _(rng, n, T, L, d):
         no norm behind the last block: + 2\, d ->
     """
     sizes = TransformerSizes(n_tokens=n, d_model=d, n_heads=1, n_layers=L, n_positions=T, bias=True)
-    return {"N": transformer_parameters(sizes), "n": n, "T": T, "L": L, "d": d}
+    return {"C": transformer_parameters(sizes), "n": n, "T": T, "L": L, "d": d}
 
 
 def a_pass(x: np.ndarray, past: np.ndarray, table: np.ndarray, L: int) -> None:

@@ -1,4 +1,4 @@
-"""Lesson transformer: which part of a trained storyteller says which word, and what it cannot say without that part."""
+"""Lesson induction: which part of a trained storyteller says which word, and what it cannot say without that part."""
 
 from typing import Any
 

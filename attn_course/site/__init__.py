@@ -1,5 +1,6 @@
 """The course as a site to publish: `attn-course site --out DIR`."""
 
+import json
 import re
 import shutil
 import tempfile
@@ -52,6 +53,7 @@ THEME: dict[str, Any] = {
     "use_download_button": False,  # it would serve what Sphinx read; the page links the notebook itself
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # a second search field, in a bar of its own
+    "primary_sidebar_end": [],  # a place for advertisements
     "show_toc_level": 1,
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
@@ -85,7 +87,9 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
             page.write_text(_without_blanks(page.read_text(encoding="utf-8")), encoding="utf-8")
         (html / "notebooks").mkdir()
         for unit in chosen:
-            shutil.copy(unit.path, html / "notebooks" / unit.path.name)
+            notebook = json.loads(unit.path.read_text(encoding="utf-8"))
+            text = json.dumps(notebook, ensure_ascii=False, separators=(",", ":"))  # what opens it lays it out again
+            (html / "notebooks" / unit.path.name).write_text(text, encoding="utf-8")
         if out.is_dir():
             shutil.rmtree(out)
         shutil.move(html, out)

@@ -23,7 +23,8 @@ LONG = 60  # characters of a formula in a line that may have to scroll by itself
 _TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
 _TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
 BREAKS = {*"+-=<>", r"\cdot", r"\times", r"\odot", r"\le", r"\ge", r"\in", r"\approx", r"\to"}  # a line may end behind them
-UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>', re.DOTALL)  # by browsers: the LaTeX stands on the page of an equation
+# By browsers: the LaTeX stands on the page of an equation, and what is 0 is 0 anyway.
+UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>|</?semantics>|margin-left:0em;|(?<=relative;)top:0em;', re.DOTALL)
 
 
 class Typesetter:

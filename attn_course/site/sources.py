@@ -65,7 +65,13 @@ Point at an equation, move to it with Tab, or tap it: below stand what it rests 
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
 TURN = "```{raw} html\n<div class=turn></div>\n```"  # where the formula sheet goes on, on its second page
-OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
+OTHERS = {
+    "sheet": "Attention on two pages",
+    "map": "Which equation rests on which",
+    "glossary": "Glossary",
+    "break": "Break the machine",
+    "viewer": "Attention viewer",
+}
 VIEWER = """# Attention viewer
 
 Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
@@ -85,7 +91,7 @@ Every numbered formula is computed with random numbers before it is printed, and
 
 {alive}
 
-[Change its numbers](eq/attention.md) and see what each is made of.
+{change}
 
 {lessons}
 
@@ -356,6 +362,7 @@ class Sources:
             count=len(lessons),
             begin=_raw(begin),
             alive=self._card(REGISTRY.get_equation("attention"), ""),
+            change="[Change its numbers](eq/attention.md) and see what each is made of." * ("attention" in self._labels),
             lessons=_raw("\n".join(['<ul class="lessons">', *self._lessons(), "</ul>"])),
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in self.titles if page not in lessons),

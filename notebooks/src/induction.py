@@ -260,7 +260,8 @@ if model.is_here:
 # **Predict** what share of the 50 tokens is still copied when these eight of 270 heads are silenced, and when eight others of the same layers are.
 
 # %% id="real-silence" tags=["predicted"]
-from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, EIGHT
+from attn_course.experiments.copying import EIGHT
+from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
 measured = COPYING.load()
 rows = {"as it is": measured.values("copied")}

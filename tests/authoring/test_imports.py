@@ -118,7 +118,7 @@ def test_a_lesson_depends_on_the_pictures_and_cards_that_it_names_only(root):
     assert len(slugs) > 10
     for slug in slugs:
         text = (root / "notebooks" / "src" / f"{slug}.py").read_text(encoding="utf-8")
-        named = set(re.findall(r"^from attn_course\.lessons\.(\w+)", text, re.MULTILINE))
+        named = set(re.findall(r"^from attn_course\.lessons\.(\w+)(?:\.explorables[.\w]*)? import", text, re.MULTILINE))
         assert slug in named
         assert set(graph.closure(text)) & pictures == {path for path in pictures if path.parts[len(lessons.parts)] in named}
 

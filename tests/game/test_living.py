@@ -139,7 +139,7 @@ def test_alive_shows_a_card_or_stands_still(monkeypatch: pytest.MonkeyPatch):
     assert isinstance(shown[0], Explorable)
     assert shown[0].html == shown[1].html
     assert "yours" not in repr(shown[0])
-    assert repr(shown[0]).startswith("[explorable] Eq. (4.3): attention weights as a machine: s can be changed")
+    assert repr(shown[0]).startswith("[explorable] Eq. (4.3): Attention weights as a machine: s can be changed")
     markdown = shown[2]._repr_markdown_()
     wrongs = REGISTRY.get_equation("value-output-rank-bound").wrongs
     assert markdown.count("<details>") == len(wrongs) > 1

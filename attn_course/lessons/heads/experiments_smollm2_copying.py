@@ -1,37 +1,21 @@
 """Lesson heads: a real language model repeats 50 random tokens, until the heads that look where it went on last time are silenced."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attn_course.experiments.copying import BEFORE, EIGHT, WORDS, copied, repeated
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.smollm2 import Head, logits, maps, mean, others, silence
+from attn_course.experiments.smollm2 import Head, logits, maps, mean, others
 
-WORDS = 50
-EIGHT: tuple[Head, ...] = ((17, 3), (17, 4), (17, 5), (18, 6), (18, 7), (20, 6), (23, 2), (23, 7))
 TWO: tuple[Head, ...] = ((17, 3), (18, 6))
-BEFORE: tuple[Head, ...] = ((11, 1), (16, 0))  # they look one token back
 ALONE: dict[str, tuple[Head, ...]] = {  # and two others that look one back
     "layer 16, head 0": ((16, 0),),
     "layer 11, head 1": ((11, 1),),
     "layers 1 and 2, heads 2 and 1": ((1, 2), (2, 1)),
 }
 DRAWS = 3
-
-
-def repeated(seed: int, words: int = WORDS) -> Tensor:
-    """Return random tokens, and the same again."""
-    half = torch.randint(1000, 20_000, (words,), generator=torch.Generator().manual_seed(100 + seed))
-    return torch.cat([half, half])
-
-
-def copied(ids: Tensor, heads: Sequence[Head] = ()) -> float:
-    """Return in which part of the second half the likeliest next token is the right one, with these heads silenced."""
-    words = len(ids) // 2
-    guessed = logits(ids, hooks=silence(heads))[words:-1].argmax(-1)
-    return round(float((guessed == ids[words + 1 :]).float().mean()), 4)
 
 
 def looks(ids: Tensor, further: int = 1) -> Tensor:

@@ -162,7 +162,7 @@ def quick(seed: int) -> dict[str, bool]:
             maps: list[Tensor] = []
             model(read, maps=maps, word_only=word_only)
             ratios.append(maps[-1][..., -1, 6] / maps[-1][..., -1, 8])
-        return not torch.allclose(*ratios, rtol=1e-4)
+        return not torch.allclose(ratios[0], ratios[1], rtol=1e-4)
 
     return {
         "not in one layer": not changes(1),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attn_course.experiments.core import Experiment
 from attn_course.experiments.stories import COLOURS, DEEDS, WORDS, tables
-from attn_course.lessons.transformer.experiments import STEPS, new_model, trained
+from attn_course.experiments.storytellers import STEPS, new_model, trained
 from attn_course.modules.hooks import hooked
 from attn_course.modules.transformer import Transformer
 

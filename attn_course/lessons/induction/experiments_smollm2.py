@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attn_course.experiments.copying import BEFORE, EIGHT, copied, repeated
 from attn_course.experiments.core import Experiment
 from attn_course.experiments.smollm2 import LAYERS, logits, network, others, silence
-from attn_course.lessons.heads.experiments_smollm2_copying import BEFORE, EIGHT, copied, repeated
 from attn_course.modules.hooks import Hook
 
 

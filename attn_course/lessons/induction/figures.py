@@ -12,8 +12,8 @@ from attn_course.figures.words import number
 
 
 def machine() -> None:
-    """Show the machine with its sum lit."""
-    show_machine("residual")
+    """Show the machine with what one layer hands to the next lit."""
+    show_machine("layer-to-layer")
 
 
 def circuit(words: Sequence[str], found: int) -> None:

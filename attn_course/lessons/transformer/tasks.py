@@ -23,10 +23,10 @@ one word: 1 3 5 2
 """
 
 
-def scores_near_minus_200(rng):
+def scores_near_minus_800(rng):
     """A block whose queries and keys point in opposite directions, whatever the words."""
     given = _block(lambda *shape: rng.normal(size=shape), 4, 5, 7, 3)
-    ahead = (11 + rng.normal(size=(5, 3))) / 5
+    ahead = (22 + rng.normal(size=(5, 3))) / 5
     return given | {"x": 1 + 0.1 * rng.normal(size=(4, 5)), "gain_attention": np.ones(5), "w_query": ahead, "w_key": -ahead}
 
 
@@ -40,7 +40,7 @@ def scores_near_minus_200(rng):
     minutes=15,
     trains="two parts that add to a stream",
     forbid=(forbidden.ATTENTION,),
-    cases=[tried(_block, BLOCKS), scores_near_minus_200],
+    cases=[tried(_block, BLOCKS), scores_near_minus_800],
     slips="""
         the normed stream carried on
             x = x + weights @ value -> x = normed + weights @ value
@@ -68,6 +68,9 @@ def scores_near_minus_200(rng):
         the other factor through SiLU
             gate = normed @ w_gate -> gate = normed @ w_in ;; (normed @ w_in) -> (normed @ w_gate)
             SiLU acts on what `w_gate` reads
+        no maximum
+            ` - scores.max(-1, keepdims=True)` ->
+            e to the power -800 is 0 to a computer: subtract the largest score of each row first
         no stream
             return x + -> return
             the hidden units add to the stream, they do not replace it
@@ -90,7 +93,7 @@ def my_block(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, 
     Write one block with the norm first, as in {eq}`stream-is-a-sum`: causal attention with one head of width $d_k$, `w_query`, `w_key`,
     `w_value` $(d, d_k)$ and `w_output` $(d_k, d)$, then gated hidden units, {eq}`gated-feed-forward`, with `w_gate`, `w_in` $(d, m)$ and
     `w_out` $(m, d)$. Each part reads an RMS norm with $\varepsilon = 10^{-5}$ and its own gain. There are no positions. Scores may be near
-    -200 {case}`scores near minus 200`, but none is below -1000 {lowest}`-1000`.
+    -800 {case}`scores near minus 800`, but none is below -1000 {lowest}`-1000`.
     """
     normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gain_attention
     query, key, value = (normed @ w for w in (w_query, w_key, w_value))
@@ -267,7 +270,8 @@ def my_sizes(D, c, k):
 
 
 def _scores(rng, T, n, spread, offset):
-    return {"logits": spread * rng.normal(size=(T, n)) + offset, "ids": rng.integers(n, size=T)}
+    rows = (-1) ** np.arange(T)[:, None]  # far apart
+    return {"logits": spread * rng.normal(size=(T, n)) + offset * rows, "ids": rng.integers(n, size=T)}
 
 
 SCORES = """
@@ -299,6 +303,9 @@ scores of several hundred: 5 11 100.0 800.0
         no maximum
             ` - rows.max(axis=1, keepdims=True)` ->
             scores of several hundred overflow: subtract the largest of each row first
+        one maximum for all rows
+            rows.max(axis=1, keepdims=True) -> rows.max()
+            below the largest score of ALL rows a row may lie by so much that its exponentials are 0: subtract the largest of each row
         the sum
             -chosen.mean() -> -chosen.sum()
             the loss is the mean over the words
@@ -332,8 +339,8 @@ def my_loss(logits, ids):
     return -chosen.mean()
 
 
-def _choice(rng, n, temperature, share, spread):
-    return {"logits": spread * rng.normal(size=n), "temperature": temperature, "share": share}
+def _choice(rng, n, temperature, share, spread, offset=0.0):
+    return {"logits": spread * rng.normal(size=n) + offset, "temperature": temperature, "share": share}
 
 
 CHOICES = """
@@ -342,6 +349,7 @@ a high temperature: 7 2.0 0.6 2.0
 a low one: 11 0.5 0.9 1.0
 only the likeliest: 5 1.0 0.05 1.0
 scores of several hundred: 6 1.5 0.7 300.0
+several hundred at a low temperature: 6 0.25 0.7 1.0 400.0
 all words: 4 1.0 1.0 1.0
 one word: 1 1.0 0.5 1.0
 """
@@ -371,6 +379,9 @@ one word: 1 1.0 0.5 1.0
         multiplied by the temperature
             logits / temperature -> logits * temperature
             a high temperature makes the choices more equal: it divides the scores
+        the maximum before the temperature
+            scaled - scaled.max() -> scaled - logits.max()
+            what is subtracted must be the largest of what is raised to a power: of the scores divided by the temperature
         no temperature
             logits / temperature -> logits
             the scores are divided by the temperature

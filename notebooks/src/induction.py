@@ -368,6 +368,28 @@ verify_lesson("induction")
 # So a trained model copies with two heads in a row. In SmolLM2 they sit in layer 16 and in layers 17 to 23, and without eight of them it copies
 # nothing. Now the [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
+# %% [markdown] id="every-head"
+# ## Deeper: see every head
+#
+# Here are all heads of SmolLM2 on a short text in which *red* comes twice. The viewer opens at the second *red* and the word that
+# followed the first. Press `B` in it to go through the heads, those with the most weight on this pair first. How many of them are among the eight?
+# Then press `V`, which shades by what is brought. Many heads give nearly all of their weight to the first word: what does it bring?
+
+# %% id="every-head-code"
+from attn_course import attention_viewer
+from attn_course.language.maps import smollm2_maps
+
+red = smollm2_maps("The red fox saw a bird. The red fox")
+attention_viewer(**red, layer=18, head=6, query=8)
+
+# %% [markdown] id="every-head-answer"
+# <details><summary>What you should see</summary>
+#
+# Most of the first seven are. The first word brings little, because its values are short there: to look at it is a way to look
+# nowhere. (Lesson {lesson}`softmax` says why a head cannot do without.)
+#
+# </details>
+
 # %% [markdown] id="who"
 # ## Deeper: who says the next word?
 #

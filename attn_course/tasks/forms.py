@@ -47,12 +47,10 @@ def _as_array(value: Any, must: str) -> np.ndarray:
         dtype = str(value.dtype).removeprefix("torch.")
         got = f"a torch tensor of {dtype}"
         value = value.numpy() if dtype in WIDE_FLOATS else value
-    elif isinstance(value, (np.ndarray, np.generic, float)):
-        value = np.array(value)
+    elif isinstance(value, (np.ndarray, np.generic, float)) or (type(value) is int and abs(value) < 2**1000):  # a count is a number
+        value = np.array(value, np.float64 if type(value) is int else None)
         dtype = value.dtype.name
         got = f"an array of {dtype}"
-    elif type(value) is int:
-        raise AnswerError(f"{must} float32 or float64 numbers; got {named(value)}, which float(...) turns into one")
     else:
         hint = " (is there a return statement?)" if value is None else ""
         raise AnswerError(f"{must} a NumPy array or a torch tensor; got {named(value)}{hint}")

@@ -70,6 +70,9 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         known, explained = None, []  # a form is said before any number
     number = min({*forms} & {*explained} or explained or forms or misses, key=lambda n: (cases[n].name != first_name(cases[n].name), n))
     where, words = _in_case(task, cases[number]), shown(task, cases[number], misses[number])
+    sizes = [sum(array.size for array in _arrays(result)) for result in (results[number], rights[number])]
+    if task.kind in SECRET and misses[number].reason and sizes[0] > sizes[1]:
+        words += " A comma begins another number: 7,5 are two, 7.5 is one."
     if known and len(explained) < len(misses):
         said = f"it looks like the mistake “{known.name}”{where}, but not in every case that fails.{words}"
         return with_parts(_failed(task, said, known))
@@ -223,8 +226,8 @@ def _recognise(
     """The known wrong answer that explains most of the missed cases, half of them at least, these cases, and whether that is sure.
 
     A case that the answer passed speaks too: where a known wrong answer gives other numbers, this is not that mistake. If two
-    explain as many, it is the one that the task lists first. One number, or NaN, that agrees may do so by chance or from another
-    cause: it takes two to be sure, and without them all of the missed cases.
+    explain as many, it is the one that the task lists first. One number, NaN or nothing but 0 that agrees may do so by chance or from
+    another cause: it takes two numbers to be sure, and without them all of the missed cases.
     """
     best: tuple[Wrong | None, list[int], bool] = (None, [], False)
     most = (len(missed) - 1) // 2
@@ -253,11 +256,14 @@ def _recognise(
 
 
 def _tells_by_two(theirs: Sequence[Result], rights: Sequence[Result], explained: Sequence[int]) -> bool:
-    """Whether a known wrong answer is wrong in two ways at least: by another number, or in the place of another."""
+    """Whether a known wrong answer is wrong in two ways at least: by another number, or in the place of another.
+
+    An array that is 0 throughout tells nothing: there are many roads to 0.
+    """
     ways: set[str] = set()
     for n in explained:
         for ours, right in zip_longest(_arrays(theirs[n]), _arrays(rights[n])):
-            if ours is not None:
+            if ours is not None and not np.allclose(ours, 0.0, rtol=0.0, atol=1e-9):
                 instead = right if right is not None and ours.shape == right.shape else np.full_like(ours, np.nan)
                 off = ~(np.isclose(ours, instead, rtol=1e-9, atol=0.0) | np.isnan(ours))
                 ways.update(f"{one:.6g} for {other:.6g}" for one, other in list(zip(ours[off], instead[off], strict=True))[:100])

@@ -74,7 +74,7 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     {case}`ragged on both sides`, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
     with $p$ = `q_offset`, which may be negative
     {case}`queries that see nothing`. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
-    numbers). It returns three **floats** `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
+    numbers). It returns three numbers `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
     others.
     """
     skipped = whole = edge = 0.0

@@ -18,9 +18,8 @@
 import numpy as np
 
 tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
-is_alive = [0, 2, 0, 0, 0, 0, 1]
-tells = [0, 0, 2, 0, 0, 1, 2]
-value = np.array([is_alive, tells], dtype=float).T  # a row for each token
+# two features of each token, from the first lesson: how alive it is, how much it tells
+value = np.array([[0, 0], [2, 0], [0, 2], [0, 0], [0, 0], [0, 1], [1, 2]], dtype=float)
 
 
 def loss_of_scores(scores):
@@ -52,16 +51,12 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# In 1970 Seppo Linnainmaa asked in his master's thesis how much each rounding error of a long calculation adds to the error of the
-# result. He did not try them one by one. He started at the end and went back, once.
-#
-# We do the same. Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ hands
-# us $dZ$. For the loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$. By $dx$ we mean
-# $\partial L / \partial x$, a derivative and not a small change of $x$. By the chain rule,
+# Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ hands us $dZ$. For the
+# loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$, and write $dx$ for
+# $\partial L / \partial x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
-
-# %% [markdown] id="collect-questions"
+#
 # If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast
 # does it move each of them? What is the sum over all that are touched?**
 
@@ -73,8 +68,8 @@ figures.machine()
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# Which matrix product is this? In $(A B)_{ja} = \sum_i A_{ji} B_{ia}$ the summed index is the *last* of the left factor. In $p_{ij}$ our
-# $i$ is the first. So the left factor is $P$ transposed, $(P^\top)_{ji} = p_{ij}$:
+# Which matrix product is this? A product sums over the *last* index of its left factor, and in $p_{ij}$ our $i$ is the first. So the left
+# factor is $P$ transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
@@ -85,26 +80,23 @@ figures.machine()
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
 # We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss grows if this weight alone is raised. For "because" it is
-# minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat". Find those of
-# "was" and "tired" before you read on.
+# minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. You have written this step already. In lesson
-# {lesson}`softmax` your `my_pull` got the weights of one row, called $s$ there, and the gradient $g$ at these weights. It gave back the
-# gradient at the scores, {eq}`softmax-vector-jacobian-product`:
+# Now take **one score**, $s_{ij}$. The questions serve at every stage: now the weights are the outputs, and $dP$ is what comes in. A score
+# touches all weights of its row, and no other row. So one row is enough, and you have written this step in lesson {lesson}`softmax`. If
+# $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
 #
-# {key}`softmax-vector-jacobian-product`
+# $$p \odot \bigl( g - (p \cdot g)\, \mathbf{1} \bigr),$$
 #
-# Here the weights are row $i$ of $P$, and the gradient at them is row $i$ of $dP$. Write down $dS_{ij}$ before you read on.
+# {eq}`softmax-vector-jacobian-product` with $p$ for the weights. Here $g$ is row $i$ of $dP$. Write down $dS_{ij}$ before you read on.
 
 # %% [markdown] id="backward-softmax-mean"
-# The number $s \cdot g$ becomes $\sum_j p_{ij}\, dP_{ij}$. This is the **mean cost** of the row under its weights. We call it $\delta_i$,
-# as papers do. So $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$. The gradient of a score is its weight, times how far the cost of this weight
-# lies above the mean.
-#
-# For all rows at once, let $\mathbf{1}$ be a column of ones. Then every entry in row $i$ of $\delta\, \mathbf{1}^\top$ is $\delta_i$, and
+# The number $p \cdot g$ is $\sum_j p_{ij}\, dP_{ij}$, the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do.
+# So $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$. The gradient of a score is its weight, times how far the cost of this weight lies above the
+# mean. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -115,7 +107,6 @@ figures.machine()
 
 # %% id="sevenths-figure"
 cost = value @ [-1, 2]
-d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
 figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
 
 # %% [markdown] id="spot-mean"
@@ -131,8 +122,8 @@ figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
 #
 # </details>
 #
-# Every row of the true $dS$ sums to 0, because $\sum_j p_{ij}\, (dP_{ij} - \delta_i) = \delta_i - \delta_i$. This had to come out: raising
-# all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
+# Every row of the true $dS$ sums to 0. This had to come out: raising all scores of a row equally changes no weight,
+# {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
@@ -155,26 +146,24 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="gradient-turn-ours" tags=["ours"]
 # ```python
 # def my_d_scores(weights, output, value, d_output):
-#     mixture_costs = (d_output * output).sum(axis=1, keepdims=True)
-#     return weights * (d_output @ value.T - mixture_costs)
+#     d_weights = d_output @ value.T
+#     delta = (d_output * output).sum(axis=1, keepdims=True)
+#     return weights * (d_weights - delta)
 # ```
 
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
 # The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so nothing new is needed. In $Z = P V$ we found $dP = dZ\, V^\top$: the
-# gradient of the left factor is the gradient of the product, times the right factor transposed.
-#
-# In $S$ the left factor is $Q$. The right one is $K^\top$, and transposed it is $K$. The scale stays in front. So
-# $dQ = dS\, K / \sqrt{d_k}$.
+# gradient of the left factor is the gradient of the product, times the right factor transposed. In $S$ the left factor is $Q$ and the
+# right one is $K^\top$, so $dQ = dS\, K / \sqrt{d_k}$.
 #
 # For the keys, transpose the whole product: $S^\top = K Q^\top / \sqrt{d_k}$. Now $K$ is the left factor, and $dS^\top$ is the gradient of
-# the product. The right factor $Q^\top$, transposed, is $Q$. So the same rule gives $dK$:
+# the product. So the same rule gives $dK$:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
-
-# %% [markdown] id="sevenths-query"
-# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
+#
+# The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -192,12 +181,15 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Read from the output to the input, the boxed formulas are the program. Your `my_d_scores` does $dP$ and $dS$ in one line. (If you left a
-# turn open, the test below uses ours.)
-
+# From the output back to the input, your two functions and two products are the program. (Where a turn is still open, ours stands in.)
 
 # %% id="whole-code"
 import math
+
+from attn_course.lessons.gradients import tasks_checking as checking
+
+d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores
+d_key_of = checking.key_gradient if my_d_key is ... else my_d_key
 
 
 def forward(query, key, value):
@@ -209,29 +201,21 @@ def forward(query, key, value):
 
 def backward(query, key, value, d_output):
     output, weights = forward(query, key, value)
-    d_scores = my_d_scores(weights, output, value, d_output)
+    d_value = weights.T @ d_output
+    d_scores = d_scores_of(weights, output, value, d_output)
     d_query = d_scores @ key / math.sqrt(query.shape[1])
-    return d_query, my_d_key(d_scores, query), weights.T @ d_output
+    return d_query, d_key_of(d_scores, query), d_value
 
 
 # %% [markdown] id="differences"
-# ## Is it right?
+# Is it right? In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. In the
+# test that showed it, two sizes were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull
+# request 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
-# In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. Two sizes
-# were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
-# 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
-#
-# We use **differences**, as in the first cell. The loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$. Then the gradient at the
-# output is this $dZ$.
+# We use **differences**, as in the first cell: each entry moves a step up and a step down. With the loss $\sum_{ia} dZ_{ia} Z_{ia}$ and a
+# fixed random $dZ$, the gradient at the output is this $dZ$.
 
 # %% id="check-all"
-from attn_course.lessons.gradients import tasks_checking as checking
-
-if my_d_scores is ...:
-    my_d_scores = checking.score_gradient
-if my_d_key is ...:
-    my_d_key = checking.key_gradient
-
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]  # Q, K, V
 d_z = rng.normal(size=(3, 2))
@@ -239,11 +223,6 @@ d_z = rng.normal(size=(3, 2))
 
 def loss():
     return (d_z * forward(*arrays)[0]).sum()
-
-
-# %% [markdown] id="check-entries"
-# Each entry moves a step up and a step down. The rate at which the loss changes must be our gradient to within a millionth. (Section
-# {section}`deeper-step` finds planted mistakes in this way.)
 
 
 # %% id="check-entries-code"
@@ -268,65 +247,64 @@ for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True
 # In *cat saw clock because it was curious*, "it" is the cat. If it was broken, "it" is the clock. Can attention learn that, with your
 # backward pass and nothing else?
 #
-# "It" asks, and the three words before "because" answer. But if "it" always asks with the same query, it cannot know how the sentence
-# ends. In a larger model whose words may look ahead, an earlier layer could bring it the last word. We have one layer, so we hand the
-# word over: **the last word chooses the query of "it"**.
+# "It" asks, and the three words before "because" answer. To know how the sentence ends, "it" asks with **the query of the last word**. (In
+# a larger model whose words may look ahead, an earlier layer could bring it this word. Here we hand it over.)
 
 # %% [markdown] id="train-words"
-# Words are written as numbers. In each sentence an animal saw a thing. Attention does not see the order of its pairs, so "clock saw cat"
-# would be the same to it. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
+# Of the six last words the first three mean the animal, and the others the thing. All sentences with "cat" and "clock", or with "owl" and
+# "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
 
-words = ["cat", "dog", "fox", "owl", "clock", "stone", "lamp", "cart"]
-words += ["tired", "curious", "clumsy", "heavy", "broken", "loose", "saw"]
-animals, things, lasts, saw = range(4), range(4, 8), range(8, 14), 14
-never_together = (0, 4), (3, 6)
+animals, things = ["cat", "dog", "fox", "owl"], ["clock", "stone", "lamp", "cart"]
+lasts = ["tired", "curious", "clumsy", "heavy", "broken", "loose"]
+nouns = animals + things
+words = [*nouns, *lasts, "saw"]
+never_together = ("cat", "clock"), ("owl", "lamp")
 
-read, held_out = [], []  # rows: three words that answer, the last, the one meant
+read, held_out = [], []
 for animal, thing, last in product(animals, things, lasts):
-    meant = animal if last < 11 else thing
+    meant = animal if last in lasts[:3] else thing
+    sentence = animal, "saw", thing, last, meant
     part = held_out if (animal, thing) in never_together else read
-    part.append((animal, saw, thing, last, meant))
+    part.append([words.index(word) for word in sentence])  # words as row numbers
 
 # %% [markdown] id="train-loss"
-# **The model.** Each word has a query and a key, of four random numbers each. It also has a value, with a number for each of the eight
-# nouns. All values are 0 at first. "It" asks with the query of the last word. So the output $z$ has a number for each noun: the larger, the
-# likelier that this noun is meant.
+# **The model.** Each word has a query and a key of four random numbers each. It also has a value, with a number for each of the eight
+# nouns, all 0 at first. So the output $z$ has a number for each noun: the larger, the likelier that this noun is meant.
 #
 # **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right noun, $m$. This
 # is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, with 1
 # subtracted at the right noun.
 #
-# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients. The step size is 1. There are 840 steps, ten for
-# each sentence on average.
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients. The step size is 1.
 
 
 # %% id="train-code"
 def train(seed, steps=840):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    values, losses = np.zeros((len(words), 8)), []  # 8 nouns
+    values, losses = np.zeros((len(words), len(nouns))), []
     for *context, last, meant in rng.choice(read, size=steps):
-        q, k, v = queries[[last]], keys[context], values[context]
-        d_z = np.exp(forward(q, k, v)[0])
+        arrays = queries[[last]], keys[context], values[context]  # Q, K, V
+        d_z = np.exp(forward(*arrays)[0])
         d_z /= d_z.sum()  # the probabilities
         losses.append(-math.log(d_z[0, meant]))
         d_z[0, meant] -= 1
-        d_q, d_k, d_v = backward(q, k, v, d_z)
+        d_q, d_k, d_v = backward(*arrays, d_z)
         queries[last] -= d_q[0]
-        keys[context], values[context] = k - d_k, v - d_v
+        keys[context] -= d_k
+        values[context] -= d_v
     return (queries, keys, values), losses
 
 
 # %% [markdown] id="train-bar"
-# How good must the model be to show that "it" uses the last word? With each of the two pairs that are held out there are six sentences, one
-# for each last word. **Predict** how many of these twelve a model can get right at most if it ignores the last word. The cell prints how
-# many ours gets right.
+# Each pair that is held out has six sentences, one for each last word. A model that ignores the last word gives all six the same answer, but
+# three of them mean the animal and three the thing. So of the 12 it gets at most 6 right. Here is ours:
 
 
-# %% id="train-run" tags=["predicted"]
+# %% id="train-run"
 def how_many(tables, wanted):
     queries, keys, values = tables
     right = 0
@@ -343,38 +321,30 @@ for seed in range(3):
     for name, part in (("read", read), ("held out", held_out)):
         print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
-# %% [markdown] id="train-answer" tags=["answer"]
-# A model that ignores the last word gives one answer to the six sentences of a pair. Three of them mean the animal and three the thing, so
-# it gets at most 6 of the 12 right. Ours gets all 12 right, from each of the three starts. So it does use the last word.
-
 # %% [markdown] id="train-map-question"
-# But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores that "it" gives to the other
-# words, with a row for each last word, before and after training:
+# It gets all 12 right, from each of the three starts, so it does use the last word. (If you take out the two lines that move queries and
+# keys, it gets 6, 9 and 7 right.) But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores
+# that "it" gives to the nouns, with a row for each last word, before and after training:
 
 # %% id="train-map"
-answer, scores = [*animals, *things, saw], []
+scores = []
 for steps in (0, 840):
     (queries, keys, values), _ = train(0, steps=steps)
-    scores.append(queries[lasts] @ keys[answer].T / math.sqrt(4))
-figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
-print("curious, with cat and with clock:", scores[1][1, [0, 4]].round(1))
+    scores.append(queries[8:14] @ keys[:8].T / math.sqrt(4))  # last words, nouns
+figures.learned_scores(lasts, nouns, *scores)
 print("largest in the value of each noun:", values[:8].argmax(axis=1))
 
 # %% [markdown] id="train-notice"
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step against
 # the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys. In the
-# end the value of each noun is largest at its own number, as the last line printed. So the noun that gets nearly all the weight is the
-# answer, and the scores only have to choose it.
-
-# %% [markdown] id="train-keys"
+# end the value of each noun is largest at its own number, so the scores only have to choose the noun.
+#
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
-# the one and a low score for the other, so it can choose when the two meet: their scores are 3.6 and $-1.8$, and the cat gets more than
-# 200 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
+# the one and a low score for the other, so it can choose when the two meet.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
-# weight gets no gradient. While every query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns
-# anything from this attention.
+# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And while every
+# query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns anything from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -396,11 +366,10 @@ verify_lesson("gradients")
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 # - Test a backward pass by differences, on inputs whose sizes all differ.
-
-# %% [markdown] id="summary-next"
+#
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson
-# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# scores where a value beats the present mixture. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make
+# queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
@@ -435,6 +404,7 @@ from attn_course.sentence import KEY, QUERY, labelled
 
 query, key = QUERY[0], KEY[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+d_scores = (cost - cost.mean()) / 7  # the sevenths
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="one-step-notice"
@@ -442,22 +412,10 @@ print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 # $4 \cdot 2 + 15 \cdot 2 = 38$, more than with any other key. So one step has taught "because" to look for "cat". The score of "because"
 # itself should rise, too. But its key is zero, so this score stays 0, whatever the query is.
 
-# %% [markdown] id="gains-predict"
-# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
-# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step of the scores against the gradient.
-
-# %% id="gains-figure" tags=["predicted"]
-p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
-figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
-
-# %% [markdown] id="gains-answer" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
-# value 2 is twice as far above the mixture, but it has half the weight.
-
 # %% [markdown] id="card-question"
-# The card takes these four values and the loss $-z$, in steps of size 1; the first three scores begin at 0. How much longer does the best
-# value take if it starts with little weight? Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half of
-# the weight.
+# Now four values with one feature, $-1, 0, 1, 2$, and the loss $-z$. The card moves the scores against the gradient, in steps of size 1; the
+# first three begin at 0. How much longer does the best value take if it starts with little weight? Start $s_4$ at 0, $-1$, $-2$ and $-3$,
+# and count the steps until it has more than half of the weight.
 
 # %% id="explorable"
 figures.steps_explorable()
@@ -509,7 +467,7 @@ p.retain_grad()
 (p @ v).backward(torch.tensor(d_output))
 
 output, weights = forward(query, key, value)
-d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
+d_p, d_s = d_output @ value.T, d_scores_of(weights, output, value, d_output)
 ours = d_p, d_s, *backward(query, key, value, d_output)
 for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
     print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
@@ -590,8 +548,6 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT: collecting from the end, first in his master's
-#   thesis of 1970. It is called *reverse mode* today.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
 #   from the output, too.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): finite

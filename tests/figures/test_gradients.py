@@ -23,10 +23,6 @@ DRAWN = [
         ["from −0.2 to 0.5, after it from −4.0 to 3.0.", "Above 0 are then, tired: cat; broken: clock."],
     ),
     (
-        partial(figures.gains, [-1.0, 2.0], [0.75, 0.25], [-0.5, 0.5]),
-        ["over the values −1.00 and 2.00. Weights 0.75 and 0.25; steps of the scores −0.50 and 0.50."],
-    ),
-    (
         partial(figures.difference_errors, [1e-1, 1e-3, 1e-5], {"fine": [1e-2, 1e-6, 1e-10], "coarse": [1e-2, 1e-4, 1e-1]}),
         ["fine: lowest at a step of 10 to the power -5. coarse: lowest at a step of 10 to the power -3."],
     ),
@@ -35,7 +31,6 @@ REFUSED = [
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0, 3.0], [0.5, 0.25, 0.5]), r"weights must sum to 1; got a sum of 1\.25"),
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0], [0.5, 0.5, 0.0]), "gains must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]]), "after must have shape"),
-    (partial(figures.gains, [1.0], [0.5, 0.5], [0.0]), "weights must have shape"),
     (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 

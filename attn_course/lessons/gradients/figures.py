@@ -11,7 +11,6 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     add_colour_bar,
     as_numbers,
-    draw_bars,
     draw_heatmap,
     draw_lines,
     each_of_shape,
@@ -23,7 +22,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, power, short
+from attn_course.figures.words import listed, number, power
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -93,24 +92,6 @@ def learned_scores(asks: Sequence[str], answers: Sequence[str], before: ArrayLik
             ax.set(title=name, xlabel="answers")
         axes[0].set_ylabel("asks")
         add_colour_bar(image, axes, "score", fraction=0.04)
-
-
-def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
-    """Show the weights of some values, and the steps that a gradient takes with their scores.
-
-    `values`, `weights`, `steps` (kv_len,): one number each for every key; values have one feature. Raises ValueError if lengths
-    differ.
-    """
-    v = as_numbers("values", values, 1)
-    p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
-    title = "Scores of values above the mixture rise, those below fall"
-    alt = f"Two bar charts over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}."
-    with picture(title=title, alt=alt, height=3.0, columns=2) as axes:
-        for ax, heights, colour, name in zip(axes, (p, moves), (WEIGHTS, SCORES), ("weight", "step of the score"), strict=True):
-            draw_bars(ax, heights[None], [name], [colour])
-            ax.set(title=name, xlabel="value v")
-            ax.set_xticks(range(len(v)), [short(value) for value in v])
-            ax.grid(axis="x", visible=False)
 
 
 def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None:

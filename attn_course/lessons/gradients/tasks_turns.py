@@ -33,16 +33,16 @@ values with one entry: 5 3 1
     cases=tried(_passed, PASSED),
     slips="""
         nothing subtracted
-            ` - (d_output * output).sum(axis=1, keepdims=True)` ->
+            weights * (d_weights - delta) -> weights * d_weights
             what counts is what a value costs above the present mixture: subtract what the output costs
         the weight forgotten
-            weights * (d_output @ -> (d_output @
+            weights * (d_weights -> (d_weights
             the cost above the mixture is multiplied by the weight that the key already has
         the sign turned
-            weights * -> -weights *
+            weights * (d_weights -> -weights * (d_weights
             it is the value minus the mixture, v_j - z_i, and not the other way round
         the plain mean for the mixture
-            value.T - (d_output * output).sum(axis=1, keepdims=True)) -> (value - value.mean(axis=0)).T)
+            d_output * output -> d_output * value.mean(axis=0)
             the mixture is the output z_i, the average under the weights of row i; you subtracted the plain mean of all values
     """,
     hints="""
@@ -56,12 +56,15 @@ values with one entry: 5 3 1
     """,
 )
 def my_d_scores(weights, output, value, d_output):
-    """The gradient at all scores, from the weights, the output and the gradient there.
+    r"""The gradient at all scores, from the weights, the output and the gradient there.
 
-    Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from arrays of the
-    shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
+    Write `my_d_scores(weights, output, value, d_output)`, from arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and
+    $(T_q, d_v)$, without a loop. Three lines do: $dP$, then the column $\delta$ of {eq}`score-gradient-against-mixture`, then $dS$ of
+    {eq}`gradient-of-scores`.
     """
-    return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
+    d_weights = d_output @ value.T
+    delta = (d_output * output).sum(axis=1, keepdims=True)
+    return weights * (d_weights - delta)
 
 
 def _scored(normal, q_len, kv_len, d_k):

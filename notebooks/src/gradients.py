@@ -188,7 +188,7 @@ import math
 
 from attn_course.lessons.gradients import tasks_checking as checking
 
-d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores
+d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores  # ...: open
 d_key_of = checking.key_gradient if my_d_key is ... else my_d_key
 
 
@@ -208,9 +208,9 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="differences"
-# Is it right? In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. In the
-# test that showed it, two sizes were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull
-# request 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
+# Is it right? In July 2026 somebody found gradients in the library diffusers that were wrong by more than their own size: keys and values
+# were transposed once too often ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)). Only a test finds such a
+# thing. In ours all sizes differ, since with $d_k = d_v$ it would not see a root of the wrong one of the two.
 #
 # We use **differences**, as in the first cell: each entry moves a step up and a step down. With the loss $\sum_{ia} dZ_{ia} Z_{ia}$ and a
 # fixed random $dZ$, the gradient at the output is this $dZ$.
@@ -260,7 +260,7 @@ from itertools import product
 animals, things = ["cat", "dog", "fox", "owl"], ["clock", "stone", "lamp", "cart"]
 lasts = ["tired", "curious", "clumsy", "heavy", "broken", "loose"]
 nouns = animals + things
-words = [*nouns, *lasts, "saw"]
+words = [*nouns, *lasts, "saw"]  # nouns first: a noun has the same number in both
 never_together = ("cat", "clock"), ("owl", "lamp")
 
 read, held_out = [], []
@@ -322,9 +322,8 @@ for seed in range(3):
         print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
 # %% [markdown] id="train-map-question"
-# It gets all 12 right, from each of the three starts, so it does use the last word. (If you take out the two lines that move queries and
-# keys, it gets 6, 9 and 7 right.) But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores
-# that "it" gives to the nouns, with a row for each last word, before and after training:
+# It gets all 12 right, from each of the three starts, so it does use the last word. But "cat" and "clock" never stood together in what was
+# read. How can attention know? Here are the scores that "it" gives to the nouns, with a row for each last word, before and after training:
 
 # %% id="train-map"
 scores = []
@@ -343,8 +342,9 @@ print("largest in the value of each noun:", values[:8].argmax(axis=1))
 # the one and a low score for the other, so it can choose when the two meet.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And while every
-# query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns anything from this attention.
+# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss of this section, a rise by 5 may raise it.
+# And while every query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns anything from this
+# attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")

@@ -109,9 +109,8 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 #
 # $$X_1 = X + P X V$$
 #
-# A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). We leave out
-# the scale and the norm: the norm's gain goes into the matrices, and all else multiplies a query or a key by a number. Query and key are
-# sums of two, so the scores are a sum of four:
+# A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Norm and scale we leave
+# out: they multiply each row by a number. Query and key are sums of two, so the scores are a sum of four:
 #
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X V)^\top + P X V\, W X^\top + P X V\, W\, (P X V)^\top \label{scores-of-second-layer}$$
 

@@ -188,8 +188,8 @@ import math
 
 from attn_course.lessons.gradients import tasks_checking as checking
 
-d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores  # ...: open
-d_key_of = checking.key_gradient if my_d_key is ... else my_d_key
+d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores
+d_key_of = checking.key_gradient if my_d_key is ... else my_d_key  # ...: open
 
 
 def forward(query, key, value):

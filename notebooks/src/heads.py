@@ -62,7 +62,7 @@ figures.machine()
 # %% [markdown] id="why-both"
 # So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
 # $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
-# output. Several heads have several rows. (Behind one head a network that is not linear can help, section {section}`more`.)
+# output. Several heads have several rows. (A network behind a single head can learn to take its mixture apart, section {section}`more`.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -123,7 +123,8 @@ for h in (0, 1):  # code counts heads from 0
 # The second head gives "the" the weight 0.8, so "sat" takes home $0.8 \cdot 3 = 2.4$. Each head has found another word.
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` For each head, call `attend`.
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
+# into blocks. For each head, call `attend`.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -176,7 +177,8 @@ for name, cut in cuts.items():
 # Leave out one term, and you see what the layer does without that head.
 
 # %% [markdown] id="silence-turn"
-# **Your turn: silence a head.** {turn}`layer-without-a-head`
+# **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
+# rows into blocks.
 
 # %% id="silence-turn-code" tags=["your-turn"]
 my_layer_without = ...  # your function
@@ -214,42 +216,48 @@ check("layer-without-a-head", my_layer_without)
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here is all of it, heads, cache and groups, in plain NumPy, for one token at a time. Values are as wide as keys. (`turn` is for models that tell
-# queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
+# Here is all of it, heads, cache and groups, in plain NumPy, for one token at a time. In `q`, `k` and `v` each row is a head, and values are as
+# wide as keys. (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
+
 
 # %% id="own-class"
 class Heads:
     def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=lambda z, place: z):
-        self.w_query, self.w_key, self.w_value = w_query, w_key, w_value
-        self.w_output, self.d_k, self.turn = w_output, d_k, turn
+        self.projections, self.w_output = (w_query, w_key, w_value), w_output
+        self.d_k, self.turn = d_k, turn
         self.keys, self.values = [], []  # the cache: no token yet
 
     def __call__(self, x):  # the next token, (d,)
-        q = (x @ self.w_query).reshape(-1, self.d_k)  # (H, d_k)
-        k = (x @ self.w_key).reshape(-1, self.d_k)  # (H_kv, d_k)
-        v = (x @ self.w_value).reshape(-1, self.d_k)  # (H_kv, d_k)
-        place, g = len(self.keys), len(q) // len(k)
-        q, k = self.turn(q, place), self.turn(k, place)
-        self.keys.append(k)
+        q, k, v = ((x @ w).reshape(-1, self.d_k) for w in self.projections)
+        g = len(q) // len(k)  # so many query heads share a key head
+        place = len(self.keys)
+        q = self.turn(q, place)
+        self.keys.append(self.turn(k, place))
         self.values.append(v)
         keys, values = np.array(self.keys), np.array(self.values)  # (t, H_kv, d_k)
         z = [attend(q[[h]], keys[:, h // g], values[:, h // g]) for h in range(len(q))]
         return np.hstack(z) @ self.w_output  # (1, d)
 
+
 # %% [markdown] id="own-tests"
-# PyTorch's attention takes three heads of four tokens at once, with a causal mask. Our class gets the tokens one by one:
+# PyTorch gets all four tokens and all three heads at once, with a causal mask. Our class gets the tokens one by one:
 
 # %% id="own-call"
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 rng = np.random.default_rng(8)
-x, (w_q, w_k, w_v, w_o) = rng.normal(size=(4, 6)), rng.normal(size=(4, 6, 6))
+x = rng.normal(size=(4, 6))  # four tokens
+w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))
 layer = Heads(w_q, w_k, w_v, w_o, d_k=2)
 ours = np.vstack([layer(token) for token in x])
 
-sides = [(x @ w).reshape(4, 3, 2).swapaxes(0, 1) for w in (w_q, w_k, w_v)]
-z = scaled_dot_product_attention(*map(torch.from_numpy, sides), is_causal=True)
+
+def cut(w):  # (T, H d_k) -> (H, T, d_k)
+    return torch.from_numpy((x @ w).reshape(4, 3, 2).swapaxes(0, 1))
+
+
+z = scaled_dot_product_attention(cut(w_q), cut(w_k), cut(w_v), is_causal=True)
 print("as PyTorch has it:", np.allclose(ours, np.hstack(z.numpy()) @ w_o))
 
 # %% [markdown] id="real"
@@ -285,7 +293,7 @@ maps = model.maps(sentence)
 figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back. In head 3, every query but the full stop gives more than half of its weight to the first token.
+# Head 0 looks one token back, and head 3 mostly at the first token.
 #
 # Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
 # a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
@@ -293,7 +301,7 @@ figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-predict"
 # SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
-# four, on average over six draws. In our sentence, four of its 270 heads give the token before more than 0.65 of the weight on average: head 0 of
+# four, on average over six draws. In our sentence, four of its 270 heads give more than 0.65 of their weight to the token before: head 0 of
 # layer 16, head 1 of layer 11, head 1 of layer 2 and head 2 of layer 1.
 #
 # We silence head 0 of layer 16, then head 3 of this layer, and then the three others that look one token back, all at once. **Predict** which of

@@ -369,7 +369,8 @@ from attn_course import alive
 alive("output-projection-sums-heads")
 
 # %% [markdown] id="silent"
-# Back to the ring. Nobody told the two heads to divide the work. This is what they looked at after a training of 600 steps:
+# In the card, set all numbers of one head to 0: what is left is the sum of the others. Now back to the ring. Nobody told the two heads to divide
+# the work. This is what they looked at after a training of 600 steps:
 
 # %% id="maps-figure"
 from attn_course.lessons.heads.experiments import HEADS
@@ -378,7 +379,7 @@ record = HEADS.load()
 figures.divided_work(record.values("maps")[0])
 
 # %% [markdown] id="silent-predict"
-# In the card, set all numbers of one head to 0: what is left is the sum of the others. We do the same on the ring, in three trainings:
+# We silence one of the two, in three trainings:
 
 # %% id="silent-code"
 for seed, silent in zip(record.seeds, record.values("without head"), strict=True):

@@ -24,7 +24,7 @@ for n_heads in (1, 2):
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
-# good as guessing. It has as many parameters, so what does it lack? The lit part of the machine is new here (its $d_{\mathrm{model}}$ is our $d$):
+# good as guessing. Lit in the machine is what several heads need, and what the next two sections build:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -32,12 +32,12 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Suppose that the single head always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand there. The
-# linear map gives each symbol a number, and the symbol with the largest is the answer. For two symbols $a$ and $b$, call the number of $b$ minus
-# that of $a$ the lead of $b$.
+# One head has as many parameters as two. What does it lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place
+# after, whatever symbols stand there. The linear map gives each symbol a number, and the symbol with the largest is the answer. We fix two symbols
+# $a$ and $b$, and call the number of $b$ minus that of $a$ the lead of $b$.
 #
-# Let $u_s$ be what the symbol $s$ would add to this lead if it had all the weight. The output mixes the values by their weights, and the answers
-# are linear in it. So with $s$ before and $s'$ after, the lead of $b$ is
+# The output mixes values by their weights, and the lead is linear in it. So a symbol $s$ that gets the weight $p$ adds $p\, u_s$ to the lead,
+# where the number $u_s$ depends on nothing but $s$. With $s$ before and $s'$ after, the lead of $b$ is
 #
 # $$p\, u_s + r\, u_{s'} + c$$
 #
@@ -62,7 +62,7 @@ figures.machine()
 # %% [markdown] id="why-both"
 # So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
 # $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
-# output. Several heads have several rows.
+# output. Several heads have several rows. (A network behind a single head can learn to take its mixture apart, section {section}`more`.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -123,7 +123,8 @@ for h in (0, 1):  # code counts heads from 0
 # The second head gives "the" the weight 0.8, so "sat" takes home $0.8 \cdot 3 = 2.4$. Each head has found another word.
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` For each head, call `attend`.
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
+# into blocks. For each head, call `attend`.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -139,7 +140,7 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, as in {eq}`batched-attention`. Both lines below have the right
+# In place of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, as in {eq}`batched-attention`. Both lines below have the right
 # shape, and both can be undone. We change position 3, the last of four. **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
@@ -164,7 +165,7 @@ for name, cut in cuts.items():
 # Now every position has $H$ outputs of width $d_v$. They stand side by side, and one more matrix maps them back to the width of the tokens:
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
-# \key{multi-head-attention}$$
+# \label{multi-head-attention}$$
 #
 # Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, block $h$ of the columns on the left meets block $h$ of the rows on the right:
 #
@@ -176,7 +177,8 @@ for name, cut in cuts.items():
 # Leave out one term, and you see what the layer does without that head.
 
 # %% [markdown] id="silence-turn"
-# **Your turn: silence a head.** {turn}`layer-without-a-head`
+# **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
+# rows into blocks.
 
 # %% id="silence-turn-code" tags=["your-turn"]
 my_layer_without = ...  # your function
@@ -189,20 +191,6 @@ check("layer-without-a-head", my_layer_without)
 #     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
 # ```
 
-# %% [markdown] id="silent"
-# Back to the ring. Nobody told the two heads to divide the work. This is what they looked at after a longer training, of 600 steps:
-
-# %% id="maps-figure"
-from attn_course.lessons.heads.experiments import HEADS
-
-record = HEADS.load()
-figures.divided_work(record.values("maps")[0])
-
-# %% [markdown] id="honest"
-# But mind what we have proved: it is about weights that ignore the symbols, and about *linear* answers. In a Transformer a network follows, and
-# behind a single head it can learn to take the mixture apart (section {section}`more`). Behind two heads a linear map is enough. And heads need
-# no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices has $d$ times $d$ entries, whatever $H$ is.
-
 # %% [markdown] id="cache"
 # ## Where heads do cost something: the cache
 #
@@ -211,25 +199,25 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# The right side is row $t$ with the mask. Old queries are not needed again. Old keys and values are, and no later token changes them. So the
-# model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
+# The right side is row $t$ with the mask. No later token changes old keys and values. So the model keeps them in a **cache**, and each step
+# adds a row. Section {section}`counts` counts what this saves, and takes the time.
 
 # %% [markdown] id="groups"
-# The price is memory, and every step reads the whole cache. Shazeer (2019) argued that this makes writing slow, and let all query heads share one
-# key head and one value head. **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from
-# 0, as in code, and $H_{kv}$ key heads:
+# The price is memory, and every step reads the whole cache. Shazeer (2019) let all query heads share one key head and one value head. **Grouped
+# heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0, as in code, and $H_{kv}$
+# key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# Each query head keeps a map of its own, and the cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads
-# share three key heads, so query head 5 reads key head 1.
+# The cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads share three key heads, so query head 5 reads
+# key head 1.
 
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here is all of it, heads, cache and groups, in plain NumPy. It gets one token at a time, so it needs no mask. Values are as wide as keys.
-# (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
+# Here is all of it, heads, cache and groups, in plain NumPy, for one token at a time. In `q`, `k` and `v` each row is a head, and values are as
+# wide as keys. (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
 
 
 # %% id="own-class"
@@ -241,41 +229,45 @@ class Heads:
 
     def __call__(self, x):  # the next token, (d,)
         q, k, v = ((x @ w).reshape(-1, self.d_k) for w in self.projections)
+        g = len(q) // len(k)  # so many query heads share a key head
         place = len(self.keys)
-        self.keys.append(self.turn(k, place))  # (H_kv, d_k)
+        q = self.turn(q, place)
+        self.keys.append(self.turn(k, place))
         self.values.append(v)
-        q, g = self.turn(q, place), len(q) // len(k)
         keys, values = np.array(self.keys), np.array(self.values)  # (t, H_kv, d_k)
         z = [attend(q[[h]], keys[:, h // g], values[:, h // g]) for h in range(len(q))]
         return np.hstack(z) @ self.w_output  # (1, d)
 
 
 # %% [markdown] id="own-tests"
-# PyTorch's layer gets four tokens at once, with a causal mask. Our class gets them one by one:
+# PyTorch gets all four tokens and all three heads at once, with a causal mask. Our class gets the tokens one by one:
 
 # %% id="own-call"
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
-options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
-packed, last = (p.detach().numpy().T for p in theirs.parameters())  # it computes x W^T
-x = np.random.default_rng(8).normal(size=(4, 6))
-hide = torch.ones(4, 4).triu(1) > 0  # in this module True means: hide
-expected = theirs(*[torch.from_numpy(x)] * 3, attn_mask=hide)[0].detach()
-
-layer = Heads(*np.split(packed, 3, axis=1), last, d_k=2)
+rng = np.random.default_rng(8)
+x = rng.normal(size=(4, 6))  # four tokens
+w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))
+layer = Heads(w_q, w_k, w_v, w_o, d_k=2)
 ours = np.vstack([layer(token) for token in x])
-print("as PyTorch has it:", np.allclose(ours, expected))
+
+
+def cut(w):  # (T, H d_k) -> (H, T, d_k)
+    return torch.from_numpy((x @ w).reshape(4, 3, 2).swapaxes(0, 1))
+
+
+z = scaled_dot_product_attention(cut(w_q), cut(w_k), cut(w_v), is_causal=True)
+print("as PyTorch has it:", np.allclose(ours, np.hstack(z.numpy()) @ w_o))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
-# We give the class layer 11 of SmolLM2. If the model is on your machine, the cell compares what the class returns with what the model's own heads
-# add:
+# We give the class layer 16 of SmolLM2. Layers and heads are counted from 0. The model scales each token's vector before its heads read it, so we
+# let it do this step. If the model is on your machine, the cell compares what the class returns with what the model's own heads add:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
-from attn_course.modules import hooked
 from attn_course.reference import rope
 
 model, sentence = language_model(), "The cat sat because it was tired."
@@ -285,55 +277,49 @@ def turn(z, place):  # the rotation that tells this model its places
     return rope(z, np.full(len(z), place), theta=100_000.0, layout="interleaved")
 
 
-# %% id="real-compare" tags=["live"]
 if model.is_here:
-    it, seen = model.layer(11), []
-    places = ("blocks.10.stream", "blocks.11.attended")  # what goes in, what is added
-    with hooked(model.network, dict.fromkeys(places, seen.append)):
-        model.maps(sentence)  # runs the model
-    x, added = (each.double().numpy() for each in seen)  # (8, 576): eight tokens
-    x *= it.gain / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)  # normalised
+    it, block = model.layer(16), model.network.blocks[16]
+    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # scaled
+    added = block.attention(x).detach().numpy()  # (8, 576): eight tokens
     layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
-    ours = np.vstack([layer(token) for token in x])
+    ours = np.vstack([layer(token) for token in x.detach().double().numpy()])
     print("largest difference:", np.abs(ours - added).max())
 
 # %% [markdown] id="real-look"
-# It printed 0.000006 here, and the numbers that are added go up to 19. Now look at two of the model's heads. Layers and heads are counted from 0:
+# It printed 0.000009 here, and the numbers that are added go up to 15. Now look at two heads of this layer:
 
 # %% id="real-maps"
 maps = model.maps(sentence)
-figures.real_heads([maps[11, 1], maps[16, 3]], model.tokens(sentence))
+figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# The first looks one token back, as a head did on our ring. In the second, every query but the full stop gives more than half of its weight to the
-# first token.
+# Head 0 looks one token back, and head 3 mostly at the first token.
 #
 # Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
 # a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
 # the next word.
 
 # %% [markdown] id="real-predict"
-# SmolLM2 does copy. It reads 50 random words, then the same again. In the second round it predicts the next word right about three times out of
-# four, on average over six draws. In our sentence, four of its 270 heads give the token before more than 0.65 of the weight on average: one in
-# layer 16, one in layer 11, and one each in layers 1 and 2.
+# SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
+# four, on average over six draws. In our sentence, four of its 270 heads give more than 0.65 of their weight to the token before: head 0 of
+# layer 16, head 1 of layer 11, head 1 of layer 2 and head 2 of layer 1.
 #
-# We silence the one in layer 16, the one in layer 11, and those of layers 1 and 2 together. For comparison we silence two other heads, one
-# in layer 16 and one in layer 11. **Predict** which of the first three break the copying.
+# We silence head 0 of layer 16, then head 3 of this layer, and then the three others that look one token back, all at once. **Predict** which of
+# the three breaks the copying.
 
 # %% id="real-copying" tags=["predicted"]
-from attn_course.lessons.heads import experiments_smollm2_copying as copying
+from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
 
-measured, both = copying.COPYING.load(), "two that look one back"
+measured = COPYING.load()
 rows = {"as it is": measured.values("copied")}
-rows |= {name: measured.values("silenced", name) for name in copying.ALONE}
-rows["two others"] = measured.values("others of these layers", both, "mean")
+rows |= {name: measured.values("silenced", name) for name in SILENT}
 for name, shares in rows.items():  # smallest and largest share in the six draws
-    print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
+    print(f"{name:36} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without that of
-# layer 11 the model copies nearly as before, and so it does without those of layers 1 and 2, although all four look one token back. Two other
-# heads (the mean of three choices) hardly matter either. The maps alone would not have told us which of the four this copying needs.
+# Only the first does. Without head 0 of layer 16 at most an eighth is right in any draw, and without head 3 nearly all is as before. Without the
+# three others, too, the model keeps most of its copying. All four maps say "one token back"; only silencing shows that it can do without
+# three of them.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -341,12 +327,11 @@ verify_lesson("heads")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shape or cost |
-# |---|---|---|
-# | head | {key}`attention-of-one-head`, {eq}`attention-of-one-head` | $(H, T, d_v)$ |
-# | layer | {key}`multi-head-attention`, {eq}`multi-head-attention` | $(T, d)$ |
-# | sum | {key}`output-projection-sums-heads`, {eq}`output-projection-sums-heads` | $(T, d)$ |
-# | groups | {key}`grouped-query-attention`, {eq}`grouped-query-attention` | cache: $1 / g$ |
+# | what | formula |
+# |---|---|
+# | head | {key}`attention-of-one-head`, {eq}`attention-of-one-head` |
+# | layer | {key}`output-projection-sums-heads`, {eq}`output-projection-sums-heads` |
+# | groups | {key}`grouped-query-attention`, {eq}`grouped-query-attention` |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -383,9 +368,18 @@ from attn_course import alive
 
 alive("output-projection-sums-heads")
 
+# %% [markdown] id="silent"
+# In the card, set all numbers of one head to 0: what is left is the sum of the others. Now back to the ring. Nobody told the two heads to divide
+# the work. This is what they looked at after a training of 600 steps:
+
+# %% id="maps-figure"
+from attn_course.lessons.heads.experiments import HEADS
+
+record = HEADS.load()
+figures.divided_work(record.values("maps")[0])
+
 # %% [markdown] id="silent-predict"
-# In the card, set all numbers of one head to 0: what is left is the sum of the others. This is what we do with the layer on the ring: one of
-# its two heads is silenced, in three trainings of 600 steps.
+# We silence one of the two, in three trainings:
 
 # %% id="silent-code"
 for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
@@ -420,7 +414,6 @@ for name in ("one head", "one head, then a network", "two heads"):
 # *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
-rng = np.random.default_rng(8)
 tokens = rng.normal(size=(16, 12))
 w_q, w_k = rng.normal(size=(2, 12, 12))
 for n_heads in (1, 3, 12):

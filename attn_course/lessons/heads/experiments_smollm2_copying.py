@@ -5,15 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_course.experiments.copying import BEFORE, EIGHT, WORDS, copied, repeated
+from attn_course.experiments.copying import EIGHT, WORDS, copied, repeated
 from attn_course.experiments.core import Experiment
 from attn_course.experiments.smollm2 import Head, logits, maps, mean, others
 
-TWO: tuple[Head, ...] = ((17, 3), (18, 6))
-ALONE: dict[str, tuple[Head, ...]] = {  # and two others that look one back
-    "layer 16, head 0": ((16, 0),),
-    "layer 11, head 1": ((11, 1),),
-    "layers 1 and 2, heads 2 and 1": ((1, 2), (2, 1)),
+SILENT: dict[str, tuple[Head, ...]] = {
+    "head 0 of layer 16": ((16, 0),),
+    "head 3 of layer 16": ((16, 3),),
+    "three others that look one back": ((1, 2), (2, 1), (11, 1)),
 }
 DRAWS = 3
 
@@ -26,17 +25,16 @@ def looks(ids: Tensor, further: int = 1) -> Tensor:
 
 
 def run(seed: int) -> dict[str, Any]:
-    """Draw tokens, let the model repeat them, and silence heads; as a control, as many others of the same layers."""
+    """Draw tokens, let the model repeat them, and silence heads; as a control for the eight, as many others of their layers."""
     ids = repeated(seed)
     weights, further = looks(ids), looks(ids, 2)
     best: list[Head] = [divmod(int(number), 9) for number in weights.flatten().topk(8).indices]
-    groups = {"two": TWO, "eight": EIGHT, "two that look one back": BEFORE}
-    drawn = {name: [copied(ids, others(heads, draw, avoid=[*EIGHT, *BEFORE])) for draw in range(DRAWS)] for name, heads in groups.items()}
+    drawn = [copied(ids, others(EIGHT, draw)) for draw in range(DRAWS)]
     return {
         "copied": copied(ids),
         "in the first half": round(float((logits(ids)[: WORDS - 1].argmax(-1) == ids[1:WORDS]).float().mean()), 4),
-        "silenced": {name: copied(ids, heads) for name, heads in (groups | ALONE).items()},
-        "others of these layers": {name: {"mean": mean(rates), "least": min(rates)} for name, rates in drawn.items()},
+        "silenced": {name: copied(ids, heads) for name, heads in ({"eight": EIGHT} | SILENT).items()},
+        "others of these layers": {"eight": {"mean": mean(drawn), "least": min(drawn)}},
         "most weight on the token behind": {f"{layer}.{head}": round(float(weights[layer, head]), 3) for layer, head in best},
         "theirs two behind": mean(further[head] for head in best),
         "of the eight among them": sum(head in EIGHT for head in best),
@@ -45,19 +43,15 @@ def run(seed: int) -> dict[str, Any]:
 
 def conclude(found: dict[str, Any]) -> dict[str, bool]:
     """Say what holds for every draw."""
-    silenced, drawn = found["silenced"], found["others of these layers"]
+    silenced, drawn = found["silenced"], found["others of these layers"]["eight"]
     return {
         "it copies more than half": found["copied"] > 0.5,
         "in the first half there is nothing to copy": found["in the first half"] < 0.05,
-        "two heads silenced: less than half of that": silenced["two"] < 0.5 * found["copied"],
-        "two others: more than two thirds": drawn["two"]["mean"] > 0.67 * found["copied"],
         "eight silenced: less than a twentieth": silenced["eight"] < 0.05,
-        "eight others: more than half": drawn["eight"]["mean"] > 0.5 * found["copied"],
-        "the two that look one back silenced: less than a third": silenced["two that look one back"] < 0.33 * found["copied"],
-        "two others of their layers: more than three quarters": drawn["two that look one back"]["mean"] > 0.75 * found["copied"],
-        "head 0 of layer 16 alone silenced: less than a third": silenced["layer 16, head 0"] < 0.33 * found["copied"],
-        "head 1 of layer 11 alone, or two others that look one back: more than three quarters": all(
-            silenced[name] > 0.75 * found["copied"] for name in list(ALONE)[1:]
+        "eight others: more than half": drawn["mean"] > 0.5 * found["copied"],
+        "head 0 of layer 16 silenced: less than a third": silenced["head 0 of layer 16"] < 0.33 * found["copied"],
+        "head 3 of layer 16, or three others that look one back: more than three quarters": all(
+            silenced[name] > 0.75 * found["copied"] for name in list(SILENT)[1:]
         ),
         "the eight are those with the most weight on the token behind": found["of the eight among them"] == 8,
         "two behind they have next to none": found["theirs two behind"] < 0.05,

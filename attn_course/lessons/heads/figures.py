@@ -68,7 +68,7 @@ def machine() -> None:
 
 
 def real_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
-    """Show the maps of head 1 of layer 11 and head 3 of layer 16 of the language model on a sentence.
+    """Show the maps of heads 0 and 3 of layer 16 of the language model on a sentence.
 
     `maps` (2, len, len): weights; rows sum to 1. `tokens` (len,): the pieces that the model reads.
     """
@@ -76,6 +76,6 @@ def real_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
         maps,
         annotate=False,
         title="One head looks one token back, another mostly at the first token",
-        heads=("layer 11, head 1", "layer 16, head 3"),
+        heads=("layer 16, head 0", "layer 16, head 3"),
         tokens=[token.strip() for token in tokens],
     )

@@ -44,7 +44,7 @@ def heatmap(
     `rows`, `columns`: names of rows and columns; counted from 0 if missing.
     `row_label`, `column_label`: what rows and columns are.
     `mask` (q_len, kv_len): True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
-    `signed`: use PuOr centred at zero (differences, Jacobians) instead of pink (weights).
+    `signed`: orange and purple from zero (differences, Jacobians) instead of pink (weights).
     `limits`: numbers at the ends of the colour scale; by default those of the matrix and zero.
     `annotate`: write the number in each cell; by default up to 100 cells.
     `digits`: digits after the point.

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
-from attn_course.figures.palette import DARK, INK, LIFT, LIGHT, NEUTRAL_STYLES, SIGNED_MAP, WEIGHTS_MAP
+from attn_course.figures.palette import DARK, GRID, INK, INK_IN_CELL, LIFT, LIGHT, MINUS_TINT, NEUTRAL_STYLES, PLUS_TINT, WEIGHT_TINT
 from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
@@ -26,7 +26,10 @@ LABEL_POINTS = 9.5
 SMALLEST_POINTS = 7.5
 POINTS_PER_INCH = 72
 PANEL_SHARE = 0.7  # height of a panel over that of its figure
-PINK = LinearSegmentedColormap.from_list("weights", WEIGHTS_MAP)
+TINTS = LinearSegmentedColormap.from_list("weights", [(WEIGHT_TINT, 0.0), WEIGHT_TINT])
+SIGNED_TINTS = LinearSegmentedColormap.from_list(
+    "signed", [(0.0, MINUS_TINT), (0.5, (MINUS_TINT, 0.0)), (0.5, (PLUS_TINT, 0.0)), (1.0, PLUS_TINT)]
+)
 LEADER: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2)), "label": "_leader"}
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
     "color": DARK,
@@ -68,7 +71,7 @@ def each_of_shape(argument: str, arrays: Mapping[str, ArrayLike], *shape: int) -
 
 
 def colour_scale(visible: np.ndarray, signed: bool, limits: tuple[float, float] | None) -> Normalize:
-    """Return how numbers become colours: pink from 0 or the minimum, or PuOr centred at zero."""
+    """Return how numbers become colours: from 0 or the minimum, or centred at zero."""
     finite = visible[~np.isnan(visible)]
     low, high = limits or (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
     if signed:
@@ -99,16 +102,16 @@ def draw_heatmap(
         raise ValueError(f"matrix must be finite wherever the mask allows; got {matrix[row, column]} at row {row}, column {column}")
     visible = np.where(allowed, matrix, np.nan)
     scale = colour_scale(visible, signed, limits)
-    image = ax.imshow(visible, cmap=SIGNED_MAP if signed else PINK, norm=scale, interpolation="nearest")
+    image = ax.imshow(visible, cmap=SIGNED_TINTS if signed else TINTS, norm=scale, interpolation="nearest")
     ax.grid(False)
-    ax.spines[:].set_visible(False)
+    ax.spines[:].set(visible=True, color=GRID)
     ax.tick_params(length=0)
     hatch_cells(ax, ~allowed)
     if annotate if annotate is not None else matrix.size <= MOST_ANNOTATED_CELLS:
         texts = {(int(row), int(column)): number(float(matrix[row, column]), digits) for row, column in np.argwhere(allowed)}
         points = _points_that_fit(ax, matrix.shape[1], max(map(len, texts.values()), default=1))
         for (row, column), text in texts.items():
-            write_in_cell(ax, image, row, column, float(matrix[row, column]), text, points)
+            ax.text(column, row, text, ha="center", va="center", color=INK_IN_CELL, fontsize=points)
     return image
 
 
@@ -125,13 +128,6 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
         border = 0.4 if few else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
         ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=INK, hatch="///", linewidth=border))
-
-
-def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
-    """Write a number on its cell, dark on light colours and light on dark ones."""
-    behind = image.to_rgba(np.array(value))
-    colour = max(LIGHT, DARK, key=lambda front: contrast(front, behind))
-    ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=points)
 
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:

@@ -31,7 +31,7 @@ GRID = INK + "48"  # a share of the ink: faint on every page
 SHADE = INK + "2A"
 LIFT = 0.15
 
-# On a ground of its own, such as the cell of a heatmap, ink is dark or light as the ground asks.
+# On a ground of its own ink is dark or light as the ground asks.
 DARK = "#000000"
 LIGHT = "#FFFFFF"
 
@@ -45,9 +45,11 @@ ROLES = {
     "output": OUTPUT,
 }
 
-# From 0 to the largest weight: dark like a dark page and not white on it, through the colour of weights, to nearly white.
-WEIGHTS_MAP = ("#2B1125", "#7A3A61", WEIGHTS, "#F9E3EF")
-SIGNED_MAP = "PuOr"
+# A cell of a heatmap tints the page, from not at all where the number is 0 to these: as dark as black letters allow on a light page,
+# and as light as white ones allow on a dark one. The tint of weights has their hue, the other two have those of PuOr.
+WEIGHT_TINT, PLUS_TINT, MINUS_TINT = "#B3558B", "#8063D2", "#B75D0A"
+INK_IN_CELL = "#010101"  # black on light pages, white on dark ones
+SIGNED_MAP = "PuOr"  # of level lines, which have a ground of their own
 
 # Curves without a role: colours that mean nothing else in the course, each with its own dash pattern.
 NEUTRAL_STYLES = (

@@ -54,6 +54,7 @@ THEME: dict[str, Any] = {
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # a second search field, in a bar of its own
     "primary_sidebar_end": [],  # a place for advertisements
+    "footer_content_items": ["copyright.html", "extra-footer.html"],
     "show_toc_level": 1,
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",

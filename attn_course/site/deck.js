@@ -1,6 +1,10 @@
 // A slide whose content is taller or wider than the screen is drawn smaller, down to two fifths, below which it scrolls; and again whenever
 // something in it opens.
 const LEAST = 0.4, ROOM = { wide: 1168, tall: 720 - 72 };
+function narrow(eq) { // a long equation is drawn smaller than the words beside it
+  eq.style.zoom = 1;
+  eq.style.zoom = Math.min(1, eq.clientWidth / Math.max(...[...eq.querySelectorAll(".eq-part")].map((part) => part.scrollWidth)));
+}
 function fit(section) {
   const body = section?.querySelector(".body");
   if (!body) return;
@@ -11,6 +15,7 @@ function fit(section) {
   let scale = Math.min(1, ROOM.wide / body.scrollWidth);
   for (;; scale *= 0.96) { // text breaks anew at each size
     body.style.zoom = scale;
+    body.querySelectorAll(".eq").forEach(narrow);
     if (body.offsetHeight * scale <= tall && body.scrollWidth * scale <= ROOM.wide + 1) return;
     if (scale < LEAST / 0.96) break;
   }

@@ -1,8 +1,8 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentences, above its first equation or beside its first picture. Then each machine, figure, boxed equation
-and prediction is a slide of its own; an equation that is alive stands beside its machine, and a prediction hides what came out until the
-next key. What the lesson says on the way stands in the notes, and in them the minutes.
+A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, boxed
+equation and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands beside its
+machine, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools
@@ -21,6 +21,7 @@ from attn_course.authoring.problems import AuthoringError
 from attn_course.figures.explorable import unpacked
 from attn_course.game.alive import card, life_of
 from attn_course.game.living import StaysStill
+from attn_course.game.sides import keys_of, values_of
 from attn_course.site.formulas import Typesetter, block
 from attn_course.site.sources import IN_MARKDOWN
 
@@ -29,12 +30,16 @@ HEADING = re.compile(r"\A(#{1,3}) (?:(\d+\.\d+) )?(.+)\n*")
 EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 TAG = re.compile(r"\\tag\{([\d.]+)\}")
 FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
 SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
-THE_CELL = re.compile(r"\b(this|next) cell\b", re.IGNORECASE)
+THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
+GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
 SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
-OPENING, SHORT = 60, 8  # most and fewest words of a section on its first slide
+OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
+ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
+NUMBERS = 30  # most of a card that can be read from the last row
 PARTS = ("reveal.css", "reveal.js")
 FULLER = {("idea", "equation"), ("idea", "picture"), ("equation", "alive")}  # what goes onto one slide
 
@@ -49,6 +54,7 @@ class Slide:
     shown: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     before: "Slide | None" = None
+    opening: str = ""  # of a section, as Markdown
 
     @property
     def seconds(self) -> int:
@@ -76,6 +82,11 @@ class Slide:
         """Whether it has room for the slide before it, which belongs to it or shows nothing."""
         return before.heading == self.heading and (not before.body or (before.kind, self.kind) in FULLER)
 
+    def only_say(self) -> None:
+        """Show no words that open a section: they are said."""
+        self.said.insert(0, self.opening)
+        self.shown.clear()
+
 
 class Deck:
     """The slides of a lesson, made cell by cell; `slides` holds them."""
@@ -92,9 +103,16 @@ class Deck:
                 (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
         title, *rest = self.slides
         for before, slide in itertools.pairwise(rest):
+            if (before.kind, slide.kind, before.heading) == ("idea", "question", slide.heading):
+                before.only_say()
             if slide.takes(before):
                 slide.before = before
         taken = {id(slide.before) for slide in rest}
+        for before, slide in itertools.pairwise(rest):
+            if slide.kind == "idea" and slide.heading != slide.section and id(slide) not in taken:  # words alone
+                slide.only_say()
+                before.said += slide.said
+                taken.add(id(slide))
         self.slides = [title, *(slide for slide in rest if id(slide) not in taken)]
 
     def _add(self, kind: str, *shown: str) -> Slide:
@@ -108,16 +126,26 @@ class Deck:
             self._open(found)
             text = text[found.end() :]
             if self.slides and self.slides[-1].kind == "end":
-                self.slides[-1].shown.append(self.html(text))
+                first, *others = sorted(_blocks(text), key=lambda part: not part.startswith(("-", "|")))
+                self.slides[-1].shown.append(self.html(first))
+                self.slides[-1].said += others
+                return
+            if len(found[1]) == 1 and (question := QUESTION.search(text)):
+                self.slides[-1].shown.append(self.html(question[0]))
+                self.slides[-1].said.append(text)
                 return
             opening, rest = _cut(text)
             if THE_CELL.search(opening) or (0 < len(opening.split()) < SHORT and rest):  # no slide shows the cell
                 self.slides.pop()
             elif opening:
                 self.slides[-1].shown.append(self.html(opening))
+                self.slides[-1].opening = opening
                 text = rest
         if "answer" in cell["metadata"].get("tags", []):
-            self.slides[-1].shown.append(_later(self.html(FOLD.sub(r"\2", text))))
+            answer, *behind = _blocks(FOLD.sub(r"\2", text))
+            told, more = _first_sentences(answer, TOLD)
+            self.slides[-1].shown.append(_later(self.html(told)))
+            self.slides[-1].said += [more, *behind]
             return
         for part in _blocks(text):
             self._part(part)
@@ -135,10 +163,12 @@ class Deck:
         if equation and self._key in part:
             self._equation(equation[1])
         elif "**Predict**" in part:
-            self._ask = part
+            said, self._ask = _asking(part)
+            self.slides[-1].said.append(said)
         elif part.startswith("**Spot the mistake"):
             question, answer = FOLD.sub("", part), " ".join(found[2] for found in FOLD.finditer(part))
-            self._add("question", self.html(question), _later(self.html(answer)))
+            told, more = _first_sentences(answer, TOLD)
+            self._add("question", self.html(question), _later(self.html(told))).said.append(more)
         else:
             self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
             self._lead = "" if equation else _leading(part)
@@ -159,7 +189,9 @@ class Deck:
             except StaysStill:
                 return
             self._alive.add(label)
-            self._add("alive", _without_sections(card(life)))
+            values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
+            if sum(_count(values[keys[one.name]]) for one in life.inputs) <= NUMBERS:
+                self._add("alive", _without_sections(card(life)))
 
     # ---- What came out
     def _run(self, cell: dict[str, Any]) -> None:
@@ -174,7 +206,7 @@ class Deck:
             self._ask = ""
         elif pictures:
             self._add("picture", self.html(self._lead), *pictures)
-        elif self._lead.endswith(":") and not shown:  # code to read
+        elif self._lead.endswith(":") and not shown and not THE_CELL.search(self._lead):  # code to read
             self._add("picture", self.html(self._lead), f"<pre>{escape(_text(cell))}</pre>")
         self._lead = ""
 
@@ -276,21 +308,50 @@ def _cut(text: str) -> tuple[str, str]:
     first, *rest = [*_blocks(text), ""]
     if "**Predict**" in first or first.startswith(("$$", "**Spot", "**Your turn")):
         return "", text
-    opening, behind = "", SENTENCE.split(" ".join(first.split())) if not first.startswith(("-", "|", "```")) else [first]
-    while behind and (not opening or len(f"{opening} {behind[0]}".split()) <= OPENING):
-        opening = f"{opening} {behind.pop(0)}".strip()
+    opening, more = _first_sentences(first, OPENING)
     if lead := _leading(opening):  # it waits for what comes next
-        if not behind and (rest[0].startswith("```") or EQUATION.fullmatch(rest[0])) and not TAG.search(rest[0]):
+        if not more and (rest[0].startswith("```") or EQUATION.fullmatch(rest[0])) and not TAG.search(rest[0]):
             opening = f"{opening}\n\n{rest.pop(0)}"
         else:
-            opening, behind = opening.removesuffix(lead).strip(), [lead, *behind]
-    return opening, "\n\n".join([" ".join(behind), *rest]).strip()
+            opening, more = opening.removesuffix(lead).strip(), f"{lead} {more}"
+    return opening, "\n\n".join([more, *rest]).strip()
+
+
+def _first_sentences(text: str, most: int) -> tuple[str, str]:
+    """Cut a paragraph behind its first sentence, or behind as many as have `most` words; a list, table, formula or code stays whole."""
+    if text.startswith(("-", "|", "```", "$$")):
+        return text, ""
+    shown, *more = SENTENCE.split(" ".join(text.split()))
+    while more and len(f"{shown} {more[0]}".split()) <= most:
+        shown = f"{shown} {more.pop(0)}"
+    return shown, " ".join(more)
+
+
+def _asking(text: str) -> tuple[str, str]:
+    """Cut a paragraph before its question and a sentence that leads to it, or more while all have few words.
+
+    >>> _asking("A coin fell. It is heads up. **Predict** the next one.")
+    ('', 'A coin fell. It is heads up. **Predict** the next one.')
+    >>> _asking("The " + "very " * 40 + "large one fell. It is up. **Predict** it.")[1]
+    '**Predict** it.'
+    """
+    sentences = SENTENCE.split(" ".join(text.split()))
+    asked = at = next(place for place, each in enumerate(sentences) if "**Predict**" in each)
+    while at and (at == asked or len(" ".join(sentences[at - 1 :]).split()) <= ASKED):
+        at -= 1
+    while at < asked and GOES_ON.match(sentences[at]):
+        at += 1
+    return " ".join(sentences[:at]), " ".join(sentences[at:])
 
 
 def _leading(text: str) -> str:
     """Return the last sentence of a paragraph if it leads to what comes next."""
     last = SENTENCE.split(" ".join(text.split()))[-1]
     return "" if last.endswith((".", "?", "!", ".)", '."', "|", "`")) else last
+
+
+def _count(values: Any) -> int:
+    return sum(map(_count, values)) if isinstance(values, list) else 1
 
 
 def _is_picture(html: str) -> bool:

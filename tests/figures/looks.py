@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -23,10 +23,12 @@ def faults(figure: Figure, pixels: np.ndarray) -> list[str]:
     return [*_ground(pixels), *_pale_texts(figure, pixels), *_pale_curves(figure), *_clipped(figure), *_ticks(figure)]
 
 
-def on_pages(colour: Any) -> float:
-    """Return the least contrast of a colour to a white page, and to dark ones as the course shows them."""
+def on_pages(colour: Any, ground: Any = "none") -> float:
+    """Return the least contrast of a colour to a white page and to dark ones as the course shows them, or to a ground that tints them."""
     light, dark = THEMED.get(to_hex(colour), (colour, colour))
-    return min(contrast(light, "white"), *(contrast(dark, page) for page in DARK_PAGES))
+    *tint, share = to_rgba(ground)
+    seen = [share * np.array(tint) + (1 - share) * np.array(to_rgb(page)) for page in ("white", *DARK_PAGES)]
+    return min(contrast(light, seen[0]), *(contrast(dark, page) for page in seen[1:]))
 
 
 def _ground(pixels: np.ndarray) -> Iterator[str]:
@@ -42,10 +44,9 @@ def _pale_texts(figure: Figure, pixels: np.ndarray) -> Iterator[str]:
             continue
         if text.get_path_effects():
             least, wanted = contrast(text.get_color(), LIGHT), 4.5
-        elif (ground := _colour_behind(text, pixels)) is None:
-            least, wanted = on_pages(text.get_color()), 4.5
         else:
-            least, wanted = contrast(text.get_color(), ground), ON_A_CELL
+            ground = _behind(text, pixels)
+            least, wanted = on_pages(text.get_color(), ground), ON_A_CELL if ground[3] == 1 else 4.5
         if least < wanted:
             yield f"the text {text.get_text()!r} has a contrast of {least:.2f}"
 
@@ -65,12 +66,12 @@ def _shown(text: Text) -> bool:
     return axes is None or (axes.axison and axes.get_visible()) or text in axes.texts or text is axes.title
 
 
-def _colour_behind(text: Text, pixels: np.ndarray) -> np.ndarray | None:
-    """Return the colour at both sides of a text, or None if the page is seen there."""
+def _behind(text: Text, pixels: np.ndarray) -> np.ndarray:
+    """Return the colour at the sides of a text, with its share; that is 0 if one of them shows the page alone."""
     box = text.get_window_extent()
     columns = np.clip([int(box.x0) - 2, int(box.x1) + 2], 0, pixels.shape[1] - 1)
-    sides = pixels[int(len(pixels) - 1 - (box.y0 + box.y1) / 2), columns]
-    return sides[0, :3] / 255 if (sides[:, 3] == 255).all() else None
+    sides = pixels[int(len(pixels) - 1 - (box.y0 + box.y1) / 2), columns] / 255
+    return sides[sides[:, 3].argmin()]
 
 
 def _pale_curves(figure: Figure) -> Iterator[str]:

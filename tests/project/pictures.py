@@ -13,9 +13,10 @@ from attn_course.tasks.notebook import CheckFailed
 from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-ALIVE, MISTAKE = "attention", "scaled after the softmax"
-PAGE = """<!doctype html><meta charset="utf-8">
-<body style="width: {width}px; background: #fff; color: #1f2328; font: 14px/1.5 system-ui, 'DejaVu Sans', sans-serif">{body}</body>"""
+ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
+PAGE = """<!doctype html><meta charset="utf-8"><style>:root {{ color-scheme: light dark }}</style>
+<body style="width: 540px; margin: 8px; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3);
+font: 14px/1.5 system-ui, 'DejaVu Sans', sans-serif">{}</body>"""  # the grounds of GitHub
 
 
 def weights_of_last(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -34,20 +35,18 @@ def refused() -> CheckFailed:
 
 
 def main() -> None:
-    """Write both pictures."""
+    """Write both pictures, for light pages and for dark ones."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1100, "height": 900}, device_scale_factor=1.5)
-        page.set_content(PAGE.format(width=1000, body=card(life_of(ALIVE))))
-        page.get_by_role("button", name=MISTAKE).click()
-        page.mouse.move(0, 0)
-        box = page.locator(".attn-explorable").bounding_box()
-        told = page.get_by_text("Can you find numbers").bounding_box()
-        assert box is not None
-        assert told is not None
-        _save(page.screenshot(clip=box | {"height": told["y"] + told["height"] + 8 - box["y"]}), "alive.png")
-        page.set_content(PAGE.format(width=560, body=cards.rich(refused().verdict)))
-        _save(page.locator(".attn-check-failed").screenshot(), "red_card.png")
+        page = browser.new_page(viewport={"width": 556, "height": 900}, device_scale_factor=2)
+        for scheme, ending in (("light", ""), ("dark", "_dark")):
+            page.emulate_media(color_scheme=scheme)
+            page.set_content(PAGE.format(card(life_of(ALIVE))))
+            page.get_by_role("button", name=MISTAKE).click()
+            page.mouse.move(0, 0)
+            _save(page.locator(".attn-explorable").screenshot(), f"alive{ending}.png")
+            page.set_content(PAGE.format(cards.rich(refused().verdict)))
+            _save(page.locator(".attn-check-failed").screenshot(), f"red_card{ending}.png")
         browser.close()
 
 

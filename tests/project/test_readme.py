@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from PIL import Image
+
 from attn_course import numbers
 from attn_course.authoring.course import units
 from attn_course.game.alive import life_of
@@ -11,6 +13,10 @@ from tests.project.pictures import ALIVE, MISTAKE, refused, weights_of_last
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\((notebooks/.+?)\) \| \[(\d+) tasks, (\d+) points\]\((exercises/.+?)\) \|", re.MULTILINE)
+
+PICTURE = re.compile(
+    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="[\w/]+_dark\.png"><img alt="(.+?)" src="[\w/.]+"></picture>'
+)
 
 
 def test_every_lesson_has_a_row_with_its_title_tasks_and_points():
@@ -39,9 +45,13 @@ def test_the_samples_of_a_check_are_what_it_prints(capsys):
 
 
 def test_the_pictures_show_what_the_cards_say():
-    alive, red = re.findall(r"!\[(.+?)\]\(docs/images/\w+\.png\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for light, dark in zip(*(re.findall(rf'{at}="(docs/images/\w+\.png)"', text) for at in ("src", "srcset")), strict=True):
+        with Image.open(ROOT / light) as first, Image.open(ROOT / dark) as second:
+            assert first.size == second.size == (1080, first.height), "of one scale"
+    alive, red = PICTURE.findall(text)
     assert alive.startswith(f"The formula of {ALIVE} as a card")
-    assert f"“{MISTAKE}” pressed: 9 of 9 results differ" in alive
+    assert f"“{MISTAKE}” pressed: 3 of 3 results differ" in alive
     assert MISTAKE in [form.name for form in life_of(ALIVE).forms]
     title, mistake = re.fullmatch(r"Task (.+): not right yet\. This is the mistake “(.+)”, .*", red).groups()
     verdict = refused().verdict
@@ -51,6 +61,6 @@ def test_the_pictures_show_what_the_cards_say():
 
 def test_it_fits_a_screen_but_for_what_is_folded():
     shown = re.sub(r"<details>.*</details>", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(re.sub(r"!\[.+?\]", "", shown).split()) < 330
+    assert len(PICTURE.sub("", shown).split()) < 330
     assert re.findall(r"\]\(([\w/.-]+)", shown) != []
     assert [link for link in re.findall(r"\]\(([\w/.-]+)", shown) if not (ROOT / link).exists()] == []

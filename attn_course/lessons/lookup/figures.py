@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.image import AxesImage
 from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
@@ -146,32 +145,21 @@ def _maps_side_by_side(
     """Show square matrices beside each other on one colour scale, with the same names for rows and columns.
 
     Those of weights between 0 and 1 have two digits after the point. Those in blocks of `block` rows have one, colours centred at zero,
-    lines between the blocks, and no ground where they are zero: pale cells would outshine the others on a dark page.
+    and lines between the blocks.
     """
     signed = block > 0
     reach = max(float(np.abs(matrix).max()) for matrix in maps.values())
     limits = (-reach, reach) if signed else (0.0, 1.0)
     with picture(title=title, alt=alt, height=1.5 + 0.5 * len(names), columns=len(maps), sharey=True) as axes:
         for ax, (name, matrix) in zip(axes, maps.items(), strict=True):
-            image = draw_heatmap(ax, matrix, signed=signed, limits=limits, digits=1 if signed else 2)
-            if signed:
-                _on_the_page_where_zero(image, matrix, block)
+            draw_heatmap(ax, matrix, signed=signed, limits=limits, digits=1 if signed else 2)
+            for edge in np.arange(block, len(matrix), block) - 0.5 if signed else ():
+                ax.axhline(edge, color=INK, linewidth=0.8)
+                ax.axvline(edge, color=INK, linewidth=0.8)
             ax.set_aspect("auto")
             name_cells(ax, names, names, matrix.shape)
             ax.set(title=name, xlabel=labels[1])
         axes[0].set_ylabel(labels[0])
-
-
-def _on_the_page_where_zero(image: AxesImage, matrix: np.ndarray, block: int) -> None:
-    """Take the ground from the cells that are zero, write their zeros in ink, and draw lines around the panel and between blocks."""
-    image.set_data(np.ma.masked_equal(matrix, 0.0))
-    for text in image.axes.texts:
-        column, row = (round(place) for place in text.get_position())
-        if matrix[row, column] == 0.0:
-            text.set(text="0", color=INK)
-    for edge in np.arange(0, len(matrix) + 1, block) - 0.5:
-        image.axes.axhline(edge, color=INK, linewidth=0.8, clip_on=False)
-        image.axes.axvline(edge, color=INK, linewidth=0.8, clip_on=False)
 
 
 def dial(keys: ArrayLike, query: float, widths: ArrayLike, shares: ArrayLike) -> None:

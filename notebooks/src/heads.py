@@ -19,8 +19,8 @@ from attn_course.experiments.ring import trained
 
 for n_heads in (1, 2):
     before, after, both = trained(n_heads, steps=300, seed=0)
-    print(f"{n_heads} of width {32 // n_heads}: before {before:.1f}, ", end="")
-    print(f"after {after:.1f}, both {both:.1f}")
+    print(f"{n_heads} of width {32 // n_heads}: before {before:.2f}, ", end="")
+    print(f"after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
@@ -37,7 +37,8 @@ figures.machine()
 # $a$ and $b$, and call the number of $b$ minus that of $a$ the lead of $b$.
 #
 # The output mixes values by their weights, and the lead is linear in it. So a symbol $s$ that gets the weight $p$ adds $p\, u_s$ to the lead,
-# where the number $u_s$ depends on nothing but $s$. With $s$ before and $s'$ after, the lead of $b$ is
+# where for this question and this pair $a$, $b$ the number $u_s$ depends on the symbol alone, not on its place. With $s$ before and $s'$
+# after, the lead of $b$ is
 #
 # $$p\, u_s + r\, u_{s'} + c$$
 #
@@ -192,18 +193,18 @@ check("layer-without-a-head", my_layer_without)
 # ```
 
 # %% [markdown] id="cache"
-# ## Where heads do cost something: the cache
+# ## What a layer keeps: the cache
 #
 # A model that writes adds one token at a time. The causal mask hides all later keys from token $t$. So row $t$ of attention needs its own
 # query, and the keys and values of tokens $1$ to $t$:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# The right side is row $t$ with the mask. No later token changes old keys and values. So the model keeps them in a **cache**, and each step
-# adds a row. Section {section}`counts` counts what this saves, and takes the time.
+# The right side is row $t$ with the mask. No later token changes old keys and values, because the mask hides it in every layer below. So the
+# model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
 
 # %% [markdown] id="groups"
-# The price is memory, and every step reads the whole cache. Shazeer (2019) let all query heads share one key head and one value head. **Grouped
+# Every step reads the whole cache. To make it smaller, Shazeer (2019) let all query heads share one key head and one value head. **Grouped
 # heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0, as in code, and $H_{kv}$
 # key heads:
 #
@@ -279,7 +280,7 @@ def turn(z, place):  # the rotation that tells this model its places
 
 if model.is_here:
     it, block = model.layer(16), model.network.blocks[16]
-    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # scaled
+    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # what it reads
     added = block.attention(x).detach().numpy()  # (8, 576): eight tokens
     layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
     ours = np.vstack([layer(token) for token in x.detach().double().numpy()])
@@ -338,7 +339,7 @@ verify_lesson("heads")
 #
 # - A head is a block of columns of queries, keys and values; cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - The cache grows with the number of key heads, and groups of query heads share them.
+# - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
 # - A map does not say what a head is for: silence the head, with others for control.
 #
 # What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads read several

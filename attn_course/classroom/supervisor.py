@@ -1,6 +1,7 @@
 """Start confined workers, talk to them within time limits, and end them: forked from a server, or a plain process for each."""
 
 import contextlib
+import gc
 import json
 import math
 import os
@@ -252,6 +253,7 @@ class ForkServer:
     def _start(self, limits: Limits, exercise: Mapping[str, Any], formulas: bool) -> Worker:
         assert self._control is not None
         if not self._ready:
+            gc.freeze()  # what was imported stays: no search for garbage need go through it, nor the one at the end
             self._reply()
             self._ready = True
         if exercise != self._exercise:

@@ -26,16 +26,6 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # The token *Qu* begins *Quistok*. No text that the model learned from can have told it that Quistok follows Brumela: it read this once, a few
 # words ago. Without that sentence it expects a full stop.
 
-# %% [markdown] id="machine-text"
-# In the machine of attention, this question is about the sum at its end. What a head of one layer adds there, a head of the next layer
-# reads.
-
-# %% id="machine"
-from attn_course import check, verify_lesson
-from attn_course.lessons.induction import figures
-
-figures.machine()
-
 # %% [markdown] id="rule"
 # ## Match, then copy
 #
@@ -43,12 +33,18 @@ figures.machine()
 # *the cat sat because the* it looks for a place behind *the*, finds *cat*, and says *cat*.
 #
 # Let row $i$ of $X$ be a one-hot vector, 1.0 at the number $t_i$ of word $i$ and else 0.0. Two rows have the product 1 if they are the same word,
-# and 0 otherwise. The rule compares word $i$ with the word *before* place $j$. So let $S$ move each row one place down. Then $SX$ has the row
-# of word $j - 1$ at place $j$, and for $j \ge 2$
+# and 0 otherwise. The rule compares word $i$ with the word *before* place $j$. So let $S$ move each row one place down: then row $j$ of $SX$ is
+# that of word $j - 1$, and for $j \ge 2$
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
-# where the bracket is 1 if the words are the same, and else 0. These are scores, with queries $X$ and keys $SX$.
+# The bracket is 1 if the words are the same, and else 0. These are scores, with queries $X$ and keys $SX$.
+
+# %% id="machine"
+from attn_course import check, verify_lesson
+from attn_course.lessons.induction import figures
+
+figures.machine()
 
 # %% [markdown] id="rule-turn"
 # **Your turn.** {turn}`scores-of-matching-head`
@@ -65,8 +61,8 @@ check("scores-of-matching-head", my_match)
 # ```
 
 # %% [markdown] id="rule-predict"
-# Now take a softmax of 20 times these scores, over the places up to the word itself, and the mean of the words with these weights. **Predict** what
-# is said behind the second *the*, and behind *because*.
+# Now take a causal softmax of 20 times these scores, and the mean of the words with these weights. **Predict** what is said behind the second
+# *the*, and behind *because*.
 
 
 # %% id="rule-code" tags=["predicted"]
@@ -83,10 +79,9 @@ text = ["the", "cat", "sat", "because", "the"]
 x = np.eye(4)[[names.index(word) for word in text]]
 powers = np.tril(np.exp(20 * match(x)))
 weights = powers / powers.sum(-1, keepdims=True)
+print("shares of", names)
 for place in (4, 3):
-    shares = zip(names, weights[place] @ x, strict=True)
-    said = ", ".join(f"{name} {share:.2f}" for name, share in shares)
-    print(f"behind place {place + 1}, {text[place]}: {said}")
+    print(f"behind place {place + 1}, {text[place]}:", (weights[place] @ x).round(2))
 
 # %% [markdown] id="rule-answer" tags=["answer"]
 # Behind the second *the* it says *cat*, because place 2 is the only one behind a *the*. *Because* has not occurred before, so all
@@ -95,10 +90,9 @@ for place in (4, 3):
 # %% [markdown] id="layers"
 # ## It takes two layers
 #
-# Can a head of the first layer follow this rule? Its key at place $j$ is made from row $j$ of $X_0$ alone, which knows word $j$ and
-# nothing of word $j - 1$. If word $j - 1$ is exchanged, the score of $i$ at $j$ stays the same, for every $i$ behind both. So it cannot be
-# $[\, t_i = t_{j-1} \,]$. Somebody must write word $j - 1$ into place $j$ first, and only attention moves something from one place to
-# another.
+# Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ alone. If we exchange word $j - 1$, the score of
+# $i$ at $j$ stays the same for every later word $i$. So it cannot be $[\, t_i = t_{j-1} \,]$. Somebody must write word $j - 1$ into place $j$
+# first, and only attention moves something from one place to another.
 
 # %% id="layers-figure"
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
@@ -109,31 +103,31 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 #
 # $$X_1 = X + P X V$$
 #
-# A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Norm and scale we leave
-# out: they multiply each row by a number. Query and key are sums of two, so the scores are a sum of four:
+# A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). We leave out
+# the scale and the norm: the norm's gain goes into the matrices, and all else multiplies a query or a key by a number. We also leave out
+# rotary positions, other heads and hidden units. Query and key are sums of two, so the scores are a sum of four:
 #
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X V)^\top + P X V\, W X^\top + P X V\, W\, (P X V)^\top \label{scores-of-second-layer}$$
 
 # %% [markdown] id="layers-key"
-# In the second term the *key* reads the first head, and the query reads the word itself. Row $j$ of $P X V$ is $\sum_l P_{jl}\, x_l V$. Its
-# transpose stands on the right, so
+# In the second term the query reads the word itself, and the *key* reads what the first head wrote. Row $j$ of $P X V$ is
+# $\sum_l P_{jl}\, x_l V$, so
 #
 # $$\bigl( X\, W\, (P X V)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W V^\top x_l^\top \key{score-through-earlier-head}$$
 #
 # Place $j$ is judged by the words at which *it* looked. If the first head looks one back, then $P_{j,\, j-1} = 1$, and only
-# $x_i\, W V^\top x_{j-1}^\top$ is left. And if $W V^\top$ gives equal words 1 and different ones 0, this is
+# $x_i\, W V^\top x_{j-1}^\top$ is left. If $W V^\top$ gives equal words 1 and different ones 0, this is
 # {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the first head speaks through the keys of the second.
 
 # %% [markdown] id="score"
 # ## A number for it
 #
-# To find such heads we let a model read $n$ different random words, and the same $n$ words again. At word $i$ of the second round, a head that
-# follows the rule looks at place $i + 1$ of the first round. The **induction score** of a head is its mean weight there:
+# To find such heads we let a model read $n$ different random words, and the same $n$ words again. At word $i$ of the second round, which is
+# place $n + i$, a head that follows the rule looks at place $i + 1$. The **induction score** of a head is its mean weight there:
 #
 # $$s = \frac{1}{n} \sum_{i=1}^{n} P_{n+i,\; i+1} \key{induction-score}$$
 #
-# where $P$ are now the weights of this head. Olsson et al. (2022) call a head that does this an *induction head*. Random words matter: nothing but the
-# repetition tells what comes next.
+# where $P$ are now the weights of this head. Olsson et al. (2022) call a head that does this an *induction head*.
 
 # %% [markdown] id="score-turn"
 # **Your turn.** {turn}`induction-score-of-maps`
@@ -160,16 +154,14 @@ score = score_ours if my_score is ... else my_score
 x = np.eye(16)[[*range(16)] * 2]  # 16 words, twice
 powers = np.tril(np.exp(20 * match(x)))
 print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
-even = np.tril(np.ones((32, 32))) / np.arange(1, 33)[:, None]
-print(f"equal weights: {score(even):.2f}")
 
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
 # Nobody writes this rule into a model. Does it appear by training? Our model is that of lesson {lesson}`transformer` without hidden units: two
-# layers of four heads each. It knows 32 words, and each text is 8 to 24 random words that repeat to the length of 48. How many repeat differs from text
-# to text, so it is of no use to look a fixed number of places back. The test is 16 different words twice, and we count the second round. This
-# cell trains for 300 steps, in less than half a minute:
+# layers of four heads each. It knows 32 words. Each text repeats a piece of 8 to 24 random words to the length of 48, so it is of no use to
+# look a fixed number of places back. The test is 16 different words twice, and we count the second round. This cell trains for 300 steps, in
+# less than half a minute. It prints the largest weight on the word before in the first layer, and the largest induction score in the second:
 
 # %% id="arrive-live" tags=["live"]
 import torch
@@ -180,38 +172,37 @@ draws = torch.Generator().manual_seed(0)
 copier, test = lab.Copier(generator=draws), lab.twice(torch.Generator().manual_seed(9))
 optimiser = torch.optim.AdamW(copier.parameters(), lr=0.01)
 for step in range(301):
-    if step % 50 == 0:
-        copier(test, maps=(maps := []))  # the weights of both layers
-        best = np.round([score(layer.mean(0).numpy()).max() for layer in maps], 2)
-        right = lab.tested(copier, test)["copied"]
-        print(f"step {step:3}  right {right:.2f}  best score by layer {best}")
-    loss = lab.loss_of(copier, lab.repeating(draws))
+    if step % 25 == 0:
+        maps = []
+        right = lab.tested(copier, test, maps=maps)["copied"]  # and fills maps
+        first, second = (weights.mean(0).numpy() for weights in maps)
+        back, best = np.diagonal(first, -1, 1, 2).mean(-1).max(), score(second).max()
+        print(f"{step:3}: right {right:.2f}, one back {back:.2f}, score {best:.2f}")
     optimiser.zero_grad()
-    loss.backward()
+    lab.loss_of(copier, lab.repeating(draws)).backward()
     optimiser.step()
 
 # %% [markdown] id="arrive-predict"
 # For the record we trained for 600 steps, three draws of two layers and three of a single one. Whoever knows only which 16 words there
-# are is right once in 16 times. **Predict** how often one layer is right at the end, and how the copying of two layers grows: evenly, or all at once?
+# are is right once in 16 times.
 
-# %% id="arrive-figure" tags=["predicted"]
+# %% id="arrive-figure"
 copies = lab.COPIER.load()
 for name in ("one layer", "two layers"):
     print(f"{name}: right {copies.values(name, 'copied')[:, -1].round(2)}")
-found = (copies.values("two layers", what) for what in ("copied", "induction"))
-figures.arrival(copies.values("two layers", "step")[0], *found, draws=[1, 3])
+figures.arrival(copies.results[0]["two layers"])
 
-# %% [markdown] id="arrive-answer" tags=["answer"]
-# One layer is right about once in ten times: it knows which words the text holds, and little of their order. Two layers first learn just that, too.
-# Then within about 75 steps the copying rises from a fifth to nine tenths. When this happens depends on the draw, but the induction score
-# always rises with it. (The figure shows the first and the third draw. The second is like the first.)
+# %% [markdown] id="arrive-notice"
+# One layer is right about once in ten times: it knows which words the text holds, and little of their order. Two layers first learn just that,
+# too. Then, within 75 steps, copying rises from about a fifth to more than nine tenths, and both weights rise with it, from below 0.2 to above
+# 0.7. When this happens depends on the draw: in the one shown from step 150 on, in the third from step 250 on.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Two curves that rise together may have a common cause. So we silence heads of the trained models, and count again. In the first layer
-# these are the two that look at the word before most; in the second, the two with the largest induction scores. The control
-# is to silence the two others of the same layer.
+# Curves that rise together may have a common cause. So we silence heads of the three trained models: they pass on zeros. Then we count
+# again, on new texts. In the first layer we silence the two that look at the word before most; in the second, the two with the largest induction
+# scores. The control is to silence the two others of the same layer.
 
 # %% id="cause-code"
 print(f"{'as it is':35}", copies.values("copied").round(2))
@@ -219,11 +210,11 @@ for name in copies.results[0]["silenced"]:
     print(f"{name:35}", copies.values("silenced", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# Both kinds are needed, and more than the others of their layers. (In the second layer the others have scores from 0.2 to 0.8, so they are induction heads,
-# too, and alone they still copy half of the words.)
+# Both kinds are needed, and more than the others of their layers. In the second layer a third head follows the rule, too: without the two
+# strongest, more than half of the words are still copied.
 #
 # Now we test the derivation. First only the queries of the second layer read the words $X$, without what the first layer added. Then only its keys do, and
-# then only its values. What is left reads $X_1$ as before. **Predict** which of the three changes breaks the copying.
+# then only its values. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):
@@ -241,21 +232,17 @@ for role in ("query", "key", "value"):
 # SmolLM2 has 30 layers of nine heads. We let it read 16 English words twice. Which heads have the largest scores?
 
 # %% id="real-find" tags=["live"]
-from attn_course.experiments.smollm2 import maps as maps_of
-
 words = " lamp river seven stone green paper cloud horse"
 words += " early music table north glass bread story wheel"
 if model.is_here:
-    print(len(model.ids(words)), "tokens, read twice")
-    maps = maps_of(model.ids(words + words))  # of each layer, (9, 32, 32)
-    found = np.stack([score(layer.numpy()) for layer in maps])
-    for number in np.argsort(-found, axis=None)[:8]:
+    scores = score(model.maps(words + words))  # (30, 9), one for each head
+    for number in np.argsort(-scores, axis=None)[:8]:
         layer, head = divmod(int(number), 9)
-        print(f"layer {layer}, head {head}: {found[layer, head]:.2f}")
+        print(f"layer {layer}, head {head}: {scores[layer, head]:.2f}")
 
 # %% [markdown] id="real-notice"
-# If each word is one token, these are layers 17 to 23 of 30, counted from 0. With 50 random tokens, in six draws, the eight largest scores always belong to the same eight
-# heads of these layers. (The record of lesson {lesson}`heads` has them.)
+# All eight sit in layers 17, 18, 20 and 23 of 30, counted from 0. Head 6 of layer 18 leads with 0.87. With 50 random tokens, in six draws, the
+# same eight heads have the largest scores.
 #
 # **Predict** what share of the 50 tokens is still copied when these eight of 270 heads are silenced, and when eight others of the same layers are.
 
@@ -264,16 +251,14 @@ from attn_course.experiments.copying import EIGHT
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
 measured = COPYING.load()
-rows = {"as it is": measured.values("copied")}
-rows["the eight silenced"] = measured.values("silenced", "eight")
-controls = measured.values("others of these layers", "eight", "mean")
-rows["eight others silenced"] = controls
-for name, shares in rows.items():
-    print(f"{name:22} {shares.min():.2f} to {shares.max():.2f} right")
+print("as it is            ", measured.values("copied").round(2))
+print("without the eight   ", measured.values("silenced", "eight").round(2))
+control = measured.values("others of these layers", "eight", "mean")
+print("without eight others", control.round(2))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the eight nothing is copied, in none of the six draws. Without eight others about half or more still is. And the first head of the
-# pair? Lesson {lesson}`heads` silenced head 0 of layer 16, which looks one token back: then an eighth or less was right.
+# Without the eight, no token is copied in any of the six draws. Without eight others, on average over three sets of them, 48 to 71 % are. And the
+# first head of the pair? Lesson {lesson}`heads` silenced head 0 of layer 16, which looks one token back: then an eighth or less was right.
 
 # %% [markdown] id="lens"
 # ## Reading the stream on its way
@@ -284,26 +269,12 @@ for name, shares in rows.items():
 #
 # $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \key{logits-by-part}$$
 #
-# with the last gain $g$, the table $E$, and $\varepsilon = 0$. We may stop the sum early, and read $X_l$ as if it were the last. That is the *logit lens*
-# (nostalgebraist, 2020). The $r$ is that of $X_l$ then.
-
-# %% id="lens-live" tags=["live"]
-from attn_course.experiments.smollm2 import streams
-
-if model.is_here:
-    state = model.network.state_dict()
-    table, gain = state["w_tokens"].numpy(), state["norm.weight"].numpy()
-    for depth, x in enumerate(streams(model.ids(begun))):  # before each layer
-        x = x[-1].numpy()  # at the last token
-        scores = x / np.sqrt((x**2).mean() + 1e-5) * gain @ table.T
-        if depth in (0, 5, 10, 15, 20, 25, 28, 29):
-            print(depth, repr(model.tokenizer.decode([int(scores.argmax())])))
+# with the last gain $g$, the table $E$, and $\varepsilon = 0$. We may stop the sum early, and read $X_l$, with its own $r$, as if it were the
+# last. That is the *logit lens* (nostalgebraist, 2020).
 
 # %% [markdown] id="lens-predict"
-# At the last token of the sentence about Brumela, it printed no *Qu*, not even before the last layer. But the first place does not tell
-# everything. For 50 random tokens, read twice,
-# we ask at which place among all 49,152 tokens the right one stands: the median of the second round, in six draws. **Predict**: does it come
-# forward in the layers with the eight heads, or only at the end? And when the eight are silenced?
+# For 50 random tokens, read twice, we ask at which place among all 49,152 tokens the right one stands: the median of the second round, in six draws.
+# **Predict** in which layers it comes forward, and what happens when the eight heads are silenced.
 
 # %% id="lens-figure" tags=["predicted"]
 from attn_course.lessons.induction.experiments_smollm2 import LENS
@@ -311,15 +282,15 @@ from attn_course.lessons.induction.experiments_smollm2 import LENS
 seen = LENS.load()
 ranks = {name: seen.values("rank", name) for name in seen.results[0]["rank"]}
 for name, found in ranks.items():
-    middle = np.median(found, axis=0)[[16, 24, 30]].astype(int)
-    print(f"{name:22} behind layers 15, 23 and 29: {middle}")
+    middle = np.median(found, axis=0)[[18, 23, 24, 30]].astype(int)
+    print(f"{name:22} behind layers 17, 22, 23, 29: {middle}")
 figures.depths(ranks)
 
 # %% [markdown] id="lens-answer" tags=["answer"]
-# It comes forward in the layers with the eight heads: up to layer 17 the right token stands somewhere in the crowd, and behind layer 23 it is among
-# the first 2 in 100. The last layers lift it to the first place. Without the eight it never comes near, and without eight others
-# nearly everything is as before. This fits a word that enters the stream with these heads, in a form that the table reads badly until the last layers.
-# The lens tells where a word can be *read*, and not where it was found.
+# Up to layer 17 the right token stands somewhere in the crowd, though three of the eight sit in layer 17. From layer 18 on it moves, and layer 23
+# alone lifts it from about place 6,000 to place 800. The last layers bring it to the first place. Without the eight it never comes near, and
+# without eight others it moves nearly as before. This fits a word that enters the stream with these heads, in a form that the table reads badly until the
+# last layers. The lens tells where a word can be *read*, and not where it was found.
 
 # %% [markdown] id="last"
 # ## Switch it off
@@ -329,19 +300,19 @@ figures.depths(ranks)
 # %% id="last-code"
 from attn_course.experiments.smollm2 import others
 
-eight_others = others(EIGHT, 0, avoid=[(11, 1), (16, 0)])  # of the same layers
 versions = {"as it is": model, "without the eight": model.silenced(*EIGHT)}
-versions["without eight others"] = model.silenced(*eight_others)
+versions["without eight others"] = model.silenced(*others(EIGHT, 0))  # same layers
 for name, version in versions.items():
     for token, chance in version.next_tokens(begun, 1).items():
         print(f"{name:20} {token}: {chance:.2f}")
 
 # %% [markdown] id="last-notice"
-# Without the eight the name is gone, and a full stop follows, as if the model had never read of Quistok. Eight others change little. Try a name of your own,
-# and `versions["without the eight"].write(begun)`.
+# Without the eight a full stop comes first, as it did in the text without Quistok. Without eight others the name still does. Put another name into `begun`,
+# such as Halwin Orstead. (With some names a full stop comes first even with all heads.) And let
+# `versions["without the eight"].write(begun)` go on.
 #
-# **Limits.** One sentence is an example; the numbers above are the evidence. To silence a head takes away *all* that it does. And exact repetition is the simplest
-# case of learning from a text. That such heads carry more is shown for small models, and only made likely for large ones (Olsson et al., 2022).
+# **Limits.** One sentence is an example; the numbers above are the evidence. To silence a head takes away *all* that it does. That such heads do
+# more than copy what repeats is shown for small models, and only made likely for large ones (Olsson et al., 2022).
 
 # %% id="verify-lesson"
 verify_lesson("induction")
@@ -362,11 +333,12 @@ verify_lesson("induction")
 # - To copy is to find the place behind the same word, and to say the word that stands there.
 # - A head of the first layer cannot: its key does not know the word before.
 # - A head that looks one back writes it there, and a later head reads it with its keys.
-# - In training both arrive together, quickly; each is needed, as silencing shows beside its control.
+# - In training the two heads arrive together, quickly; each is needed, as silencing shows beside its control.
 # - The logit lens shows where the table can read a word. The word may have come earlier.
 #
-# So a trained model copies with two heads in a row. In SmolLM2 they sit in layer 16 and in layers 17 to 23, and without eight of them it copies
-# nothing. Now the [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
+# So our small model copies with two heads in a row. SmolLM2 has such heads, too: head 0 of layer 16, and eight in layers 17 to 23, without which
+# it copies none of 50 random tokens. That these read with their keys what the first one wrote was tested in the small model only. Now the
+# [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="every-head"
 # ## Deeper: see every head

@@ -12,8 +12,8 @@ from attn_course.figures.words import number
 
 
 def machine() -> None:
-    """Show the machine with what one layer hands to the next lit."""
-    show_machine("layer-to-layer")
+    """Show the machine with what is compared lit."""
+    show_machine("comparison")
 
 
 def circuit(words: Sequence[str], found: int) -> None:
@@ -50,21 +50,19 @@ def circuit(words: Sequence[str], found: int) -> None:
     )
 
 
-def arrival(steps: ArrayLike, copied: ArrayLike, score: ArrayLike, draws: Sequence[int]) -> None:
-    """Show the share of copied words by step of training, and the largest induction score, in some draws.
-
-    `copied`, `score` (n_draws, n_steps). `draws`: those that are shown, from 1.
-    """
-    by_draw = {draw: (np.asarray(copied)[draw - 1], np.asarray(score)[draw - 1]) for draw in draws}
-    curves = {f"{name}, draw {draw}": pair[which] for draw, pair in by_draw.items() for which, name in enumerate(("right", "score"))}
+def arrival(way: Mapping[str, ArrayLike]) -> None:
+    """Show what was "copied" by "step" of training, and the largest weight on the word "before" and "induction" score of a head."""
+    names = {"right": "copied", "one back": "before", "induction score": "induction"}
+    curves = {name: np.asarray(way[what]) for name, what in names.items()}
     told = " ".join(f"{name}: {number(curve[0], 2)} at first, {number(curve[-1], 2)} at the end." for name, curve in curves.items())
     charts.lines(
-        np.asarray(steps, dtype=float),
+        np.asarray(way["step"], dtype=float),
         curves,
-        title="Copying comes when the induction head comes",
-        alt=f"Share of right words in the second round, and the largest induction score of a head, by step of training. {told}",
+        title="Copying comes when both heads come",
+        alt="Share of right words in the second round, the largest weight of a head on the word before, and the largest induction score, "
+        f"by step of training. {told}",
         x_label="step of training",
-        y_label="share of right words, or score",
+        y_label="share of right words, or weight",
         y_limits=(0.0, 1.0),
     )
 
@@ -81,7 +79,7 @@ def depths(ranks: Mapping[str, ArrayLike]) -> None:
     charts.lines(
         np.arange(len(next(iter(curves.values())))),
         curves,
-        title="The word comes forward with the heads that copy",
+        title="Without the eight heads the word stays far back",
         alt=f"Place of the right word when the stream behind each number of layers is read by the table; 1 is the first. {told}",
         x_label="layers that have added",
         y_label="place of the right word",

@@ -50,10 +50,6 @@ GROUPS = {
         "Between X and the scores stand W_Q and W_K, and the scores see nothing but their product.",
     ),
     "all-heads": (("heads", "merge"), "The H heads work side by side; Z holds their outputs, and W_O mixes them."),
-    "layer-to-layer": (
-        ("input", "merge", "residual"),
-        "What the heads of one layer add to X, the heads of the next layer read as part of their X.",
-    ),
     TWO_INPUTS: (
         ("input", *PROJECTIONS, "query", "key", "value"),
         "X, which is being written, makes the queries; Y, which is read, makes the keys and the values.",

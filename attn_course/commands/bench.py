@@ -3,8 +3,9 @@
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from attn_course.commands.terminal import BadInput, Failure, check_json_target, option, write_json
 
@@ -36,6 +37,7 @@ def bench(
     for name, path in (("--tiles", tiles), ("--report-from", report_from)):
         if path is not None and not path.is_file():
             raise BadInput(f"{name}: there is no file {path}")
+    instead = None if tiles is None else _tiles(tiles)
     import torch
 
     if not torch.cuda.is_available():
@@ -44,19 +46,26 @@ def bench(
     from attn_course.gpu.bench_report import table
 
     stream = sys.stderr if json_file == "-" else sys.stdout
-    options = {"providers": providers, "lengths": lengths, "directions": directions}
     try:
-        instead = None if tiles is None else json.loads(tiles.read_text(encoding="utf-8"))
         if report_from is not None:
             report = benchmark.reported(report_from, instead)
             print("\n".join(table(report)), file=stream)
         else:
-            report = benchmark.bench(lambda line: print(line, flush=True, file=stream), out=out, tiles=instead, **options)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"--tiles: {tiles} is no JSON: {error}") from error
+            show = partial(print, flush=True, file=stream)
+            report = benchmark.bench(show, out=out, providers=providers, lengths=lengths, directions=directions, tiles=instead)
     except ValueError as error:
         raise BadInput(f"--{error}") from error
     except benchmark.DeviceLostError as error:
         raise Failure(str(error)) from error
     if json_file:
         write_json(json_file, report)
+
+
+def _tiles(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"--tiles: {path} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BadInput(f'--tiles: wanted such as {{"forward 128": [64, 64, 4, 3]}}; got {found}')
+    return found

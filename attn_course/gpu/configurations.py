@@ -72,12 +72,14 @@ def shared_bytes(device: torch.device) -> int:
 @contextmanager
 def instead(tiles: dict[str, Any]) -> Iterator[None]:
     """Launch kernels with other configurations meanwhile, such as {"forward 128": [64, 64, 4, 3]}: by kernel and padded width."""
-    before = dict(_INSTEAD)
+    chosen: dict[tuple[str, int], Configuration] = {}
     for name, numbers in tiles.items():
         kernel, _, width = name.partition(" ")
-        if kernel not in _HALF or width not in ("64", "128", "256") or len(numbers) not in (4, 5):
+        if kernel not in _HALF or width not in ("64", "128", "256") or not isinstance(numbers, list) or len(numbers) not in (4, 5):
             raise ValueError(f'tiles: wanted such as "forward 128": [64, 64, 4, 3]; got "{name}": {numbers}')
-        _INSTEAD[kernel, int(width)] = Configuration(*numbers)
+        chosen[kernel, int(width)] = Configuration(*numbers)
+    before = dict(_INSTEAD)
+    _INSTEAD.update(chosen)
     try:
         yield
     finally:

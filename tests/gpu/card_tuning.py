@@ -88,7 +88,7 @@ def compile_share(log: Log, step: str, device: str, share: int, of: int) -> None
     shortened = dict.fromkeys((kernel, tile, short(case)) for kernel, tile, case in jobs(log, step, device))
     for kernel, tile, case in list(shortened)[share::of]:
         key = {"compile": kernel, "tile": list(tile), **asdict(case)}
-        _try(log, device, key, {f"{kernel} {case.d}": tile}, _direction(kernel), _not_timed, [])
+        _try(log, device, key, {f"{kernel} {case.d}": list(tile)}, _direction(kernel), _not_timed, [])
 
 
 def time_all(log: Log, step: str, device: str) -> None:
@@ -99,7 +99,7 @@ def time_all(log: Log, step: str, device: str) -> None:
         compiled = {"compile": kernel, "tile": list(tile), **asdict(short(case)), "source": source_hash()}
         if not any(compiled.items() <= line.items() for line in failed):
             key, direction = {"tune": step, "kernel": kernel, "tile": list(tile), **asdict(case)}, _direction(kernel)
-            _try(log, device, key, {f"{kernel} {case.d}": tile}, direction, timed, wanted.setdefault((case, direction), []))
+            _try(log, device, key, {f"{kernel} {case.d}": list(tile)}, direction, timed, wanted.setdefault((case, direction), []))
 
 
 def _direction(kernel: str) -> str:

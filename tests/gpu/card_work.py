@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 if not torch.cuda.is_available():
@@ -58,6 +59,7 @@ class Gates:
     def key(self, nodeid: str) -> Line:
         return {"test": nodeid, "source": self.source}
 
+    @pytest.hookimpl(trylast=True)  # behind the choice by marker
     def pytest_collection_modifyitems(self, items: list) -> None:
         variants: dict[str, list] = {}
         for item in sorted(items, key=lambda item: parameters(item).get("backend") in ("sdpa", "eager")):
@@ -95,8 +97,6 @@ def gates(out: Path, which: str, share: str, of: str) -> int:
 
     A warning, of the driver say, is no failure of a test either.
     """
-    import pytest
-
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ["-p", "no:terminal", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib", "-W", "default", "-m", which]
     code = pytest.main([*options, *map(str, GATE_FILES)], plugins=[Gates(log_of(out), int(share), int(of))])

@@ -35,7 +35,7 @@ def check(lengths, heads, widths, dtype, options):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize(("lengths", "heads", "widths", "dtype", "options"), CORE)
+@pytest.mark.parametrize(("lengths", "heads", "widths", "dtype", "options"), CORE, ids=str)
 def test_what_everything_else_rests_on(lengths, heads, widths, dtype, options):
     check(lengths, heads, widths, dtype, options)
 

@@ -1,4 +1,4 @@
-"""How fast the kernels are beside what torch ships: `python -m attn_course.gpu.bench --help`.
+"""How fast the kernels are beside what torch ships: `attn-course bench --help`.
 
 Rates are matrix FLOPs by the conventions of `attn_course.costs` (2 for a multiplication and its addition; only pairs that may
 attend; the backward pass counted as if scores were computed once) over the median time. A step of decoding, one query for a
@@ -7,12 +7,9 @@ float32 at the size that is timed. On a GPU it takes minutes; without one a smal
 about GPUs.
 """
 
-import argparse
 import gc
-import json
 import math
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -32,9 +29,12 @@ from attn_course.gpu.bench_cases import (
     relative_error,
     takes,
 )
-from attn_course.gpu.bench_log import Line, Log, now, source_hash, versions
+from attn_course.gpu.bench_log import Line, Log, source_hash, versions
 from attn_course.gpu.bench_report import report, row, summary
 from attn_course.gpu.bench_timing import answers, device_name, peak_bytes, roofs, timed
+from attn_course.gpu.configurations import instead
+
+DIRECTIONS = ("forward", "backward", "decode")
 
 
 class DeviceLostError(RuntimeError):
@@ -42,79 +42,103 @@ class DeviceLostError(RuntimeError):
 
 
 def bench(
-    show: Callable[[str], None] = print, *, out: Path | None = None, providers: str | None = None, lengths: str | None = None
+    show: Callable[[str], None] = print,
+    *,
+    out: Path | None = None,
+    providers: str | None = None,
+    lengths: str | None = None,
+    directions: str | None = None,
+    tiles: Line | None = None,
+    sizes: Sequence[Case] | None = None,
+    keep: Callable[[Line], None] = lambda found: None,
 ) -> Line:
     """Measure every case on the device that is there, and return the report.
 
     `out` is a file of JSON lines (see `bench_log`) that keeps each result as soon as it is there, and is gone on with; the report
-    is about all it holds. `providers` and `lengths` name some, with commas between them; ValueError if the device has no such
-    provider, or no case has such a length. `show` gets each line of the table. DeviceLostError where a kernel spoilt the GPU: run
-    again with the same `out`.
+    is about all it holds, and `keep` gets it after every case. `providers`, `lengths` and `directions` name some, with commas between
+    them; ValueError if the device has no such provider, or no case has such a length or direction. `tiles` puts other configurations
+    in the place of some, see `configurations.instead`; everything is measured anew beside them. `sizes`: cases of your own. `show`
+    gets each line of the table. DeviceLostError where a kernel spoilt the GPU: run again with the same `out`.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen, sizes = _chosen(device, providers, lengths)
+    sizes = cases(device) if sizes is None else sizes
+    known, there = known_providers(device), list(dict.fromkeys(str(case.length) for case in sorted(sizes, key=lambda case: case.length)))
+    names = _named("providers", providers, known, "on this device there are")
+    numbers = _named("lengths", lengths, there, "there are cases of")
+    ways = _named("directions", directions, DIRECTIONS, "there are")
     if device == "cpu":
         show("no GPU: a small matrix on the CPU; 'ours' is Triton's interpreter, which checks kernels and says nothing about speed")
-    run = {"device": device_name(device), "versions": versions()}
-    log = Log(out, run)
-    before = roofs(device)
-    log.note({"roofs": before})
-    for case in sizes:
-        measure(case, [name for name in chosen if takes(name, case)], device, log, before["copy_gb_per_s"], show)
-    after = roofs(device)
-    log.note({"roofs": after})
-    lines = [line for line in log.results if line["source"] in (None, source_hash())]
-    found = report(run, [before, after], lines, now()[:10])
+    log = Log(out, {"device": device_name(device), "versions": versions()})
+    with instead(tiles or {}):
+        copy_gb_per_s = _roofs("before", device, log, tiles)["copy_gb_per_s"]
+        for case in [case for case in sizes if str(case.length) in numbers]:
+            asked = [(name, way) for name in names if takes(name, case) for way in case.directions if way in ways]
+            measure(case, asked, device, log, copy_gb_per_s, show, tiles)
+            keep(report(log.run, log.results, source_hash(), tiles))
+        _roofs("after", device, log, tiles)
+    found = report(log.run, log.results, source_hash(), tiles)
+    keep(found)
     for text in summary(found) if device == "cuda" else ():
         show(text)
     return found
 
 
-def _chosen(device: str, providers: str | None, lengths: str | None) -> tuple[list[str], list[Case]]:
-    known, sizes = known_providers(device), cases(device)
-    there = [str(length) for length in sorted({case.length for case in sizes})]
-    names, numbers = (known if providers is None else providers.split(",")), (there if lengths is None else lengths.split(","))
+def reported(path: Path, tiles: Line | None = None) -> Line:
+    """Return the report of the last run that a file of `bench` holds, whatever its device; ValueError if it holds none."""
+    log = Log(path)
+    if not any("roofs" in line and line["tiles"] == tiles for line in log.results):
+        raise ValueError(f"report-from: {path} holds nothing that was measured with such tiles")
+    return report(log.run, log.results, None, tiles)
+
+
+def _named(what: str, said: str | None, there: Sequence[str], complaint: str) -> list[str]:
+    names = there if said is None else said.split(",")
     for name in names:
-        if name not in known:
-            raise ValueError(f"providers: on this device there are {', '.join(known)}; got {name!r}")
-    for number in numbers:
-        if number not in there:
-            raise ValueError(f"lengths: there are cases of {', '.join(there)}; got {number!r}")
-    return [name for name in known if name in names], [case for case in sizes if str(case.length) in numbers]
+        if name not in there:
+            raise ValueError(f"{what}: {complaint} {', '.join(there)}; got {name!r}")
+    return [name for name in there if name in names]
 
 
-def measure(case: Case, providers: list[str], device: str, log: Log, copy_gb_per_s: float, show: Callable[[str], None]) -> None:
+def _roofs(when: str, device: str, log: Log, tiles: Line | None) -> Line:
+    """The rates of a product and of a copy as the log has them, measured if it does not."""
+    key = {"roofs": when, "tiles": tiles}
+    if log.wants(key):
+        log.finish(key, roofs(device))
+    return next(line for line in log.results if key.items() <= line.items())
+
+
+def measure(
+    case: Case,
+    asked: list[tuple[str, str]],
+    device: str,
+    log: Log,
+    copy_gb_per_s: float,
+    show: Callable[[str], None],
+    tiles: Line | None = None,
+) -> None:
     """Measure what the log does not have of a case, and show a line for each direction; an error costs its own line only.
 
-    A provider that fails forward is not asked for its backward pass.
+    `asked`: providers and directions. A provider that fails forward is not asked for its backward pass.
     """
     source = source_hash()
 
     @cache
     def given() -> tuple[Tensors, list[torch.Tensor]]:
         tensors = case.tensors(device, torch.bfloat16 if device == "cuda" else torch.float32)
-        return tensors, expected(case, tensors)
+        return tensors, expected(case, tensors, with_gradients=any(direction == "backward" for _, direction in asked))
 
     shown: dict[str, list[Line]] = {direction: [] for direction in case.directions}
-    for name in providers:
-        keys = [
-            {**asdict(case), "provider": name, "direction": direction, "source": source if name == OURS else None}
-            for direction in case.directions
-        ]
-        for key in keys:
-            if not log.wants(key):
-                continue
-            if any(_failed(log, earlier) for earlier in keys[: keys.index(key)]):
-                break
-            log.begin(key)
-            line = log.finish(key, guarded(partial(_measure, case, name, key["direction"], given, copy_gb_per_s)))
-            shown[key["direction"]].append(line)
-            if "error" in line:
-                show(f"{case.name} {key['direction']} {name}: {line['error']}")
-                if not answers(device):
-                    raise DeviceLostError(
-                        f"{name} spoilt the GPU for this process; run again with the same --out, and it goes on after {name}"
-                    )
+    for name, direction in asked:
+        key = {**asdict(case), "provider": name, "direction": direction, "source": source if name == OURS else None, "tiles": tiles}
+        if not log.wants(key) or (direction == "backward" and _failed(log, {**key, "direction": "forward"})):
+            continue
+        log.begin(key)
+        line = log.finish(key, guarded(partial(_measure, case, name, direction, given, copy_gb_per_s)))
+        shown[direction].append(line)
+        if "error" in line:
+            show(f"{case.name} {direction} {name}: {line['error']}")
+            if not answers(device):
+                raise DeviceLostError(f"{name} spoilt the GPU for this process; run again with the same --out, and it goes on after {name}")
     for direction, lines in shown.items():
         if lines:
             show(row(case, direction, lines))
@@ -167,29 +191,3 @@ def calls(function: Attention, tensors: Tensors, direction: str) -> tuple[Callab
         lambda: torch.autograd.grad(output, inputs, d_output, retain_graph=True),
         lambda: torch.autograd.grad(function(*inputs), inputs, d_output),
     )
-
-
-def main(words: list[str] | None = None) -> int:
-    """Run the benchmark from the command line, and return its exit code: 0, 2 for bad input, 3 where the GPU was lost on the way."""
-    parser = argparse.ArgumentParser(prog="python -m attn_course.gpu.bench", description="Time attention on the device that is there.")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep each result here as it is measured; if it has some, go on there")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole report here at the end")
-    parser.add_argument("--providers", metavar="A,B", help="only these, such as ours,sdpa-flash")
-    parser.add_argument("--lengths", metavar="T,T", help="only these, such as 1024,4096")
-    arguments = parser.parse_args(words)
-    if not torch.cuda.is_available():
-        os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is first needed
-    try:
-        found = bench(lambda line: print(line, flush=True), out=arguments.out, providers=arguments.providers, lengths=arguments.lengths)
-    except ValueError as error:
-        parser.error(str(error))
-    except DeviceLostError as error:
-        print(error, flush=True)
-        return 3
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -95,14 +95,15 @@ class Case:
 
 
 def cases(device: str) -> list[Case]:
-    """Return the sizes to measure: 16384 tokens of 2048 features and five extras on a GPU, three small ones on a CPU."""
+    """Return the sizes to measure, most telling first: 16384 tokens of 2048 features and seven extras; on a CPU three small ones."""
     if device != "cuda":
         return [Case(1, 2, 2, 64, 32, False), Case(1, 2, 2, 64, 32, True), Case(1, 4, 2, 64, 32, False, q_len=1)]
-    lengths = [512, 1024, 2048, 4096, 8192, 16384]
-    matrix = [(d, is_causal, length) for d in (64, 128) for is_causal in (False, True) for length in lengths]
-    plain = [Case(TOKENS // length, FEATURES // d, FEATURES // d, length, d, is_causal) for d, is_causal, length in matrix]
+    lengths = [4096, 1024, 16384, 512, 2048, 8192]
+    matrix = [(length, d, is_causal) for length in lengths for d in (64, 128) for is_causal in (True, False)]
+    plain = [Case(TOKENS // length, FEATURES // d, FEATURES // d, length, d, is_causal) for length, d, is_causal in matrix]
     extras = [Case(4, 32, 8, 4096, 128, True), Case(1, 16, 16, 16384, 128, True, left=1024), Case(4, 8, 8, 4096, 256, True)]
-    decode = [Case(16, 32, 8, 8192, 128, False, q_len=1), Case(1, 32, 8, 65536, 128, False, q_len=1)]
+    steps = [(16, 8192, 128, 1), (1, 65536, 128, 1), (16, 8192, 64, 4), (1, 16384, 128, 256)]
+    decode = [Case(batch, 32, 8, length, d, False, q_len=q_len) for batch, length, d, q_len in steps]
     return plain + extras + decode
 
 
@@ -178,8 +179,8 @@ def _eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, hidden: 
     return (scores if hidden is None else scores.masked_fill(hidden, -torch.inf)).softmax(-1) @ value
 
 
-def expected(case: Case, tensors: Tensors) -> list[torch.Tensor]:
-    """Return the output, and but for decoding the gradients of query, key and value: eager in float32, a few heads at a time."""
+def expected(case: Case, tensors: Tensors, *, with_gradients: bool) -> list[torch.Tensor]:
+    """Return the output, and if asked for the gradients of query, key and value: eager in float32, a few heads at a time."""
     group = case.heads // case.kv_heads
     heads = [tensor.detach().reshape(case.batch * case.kv_heads, -1, *tensor.shape[2:]) for tensor in tensors]  # (n, group or 1, len, d)
     hidden = case.hidden(tensors[0].device)
@@ -188,7 +189,7 @@ def expected(case: Case, tensors: Tensors) -> list[torch.Tensor]:
     for query, key, value, d_output in zip(*(tensor.split(some) for tensor in heads), strict=True):
         wide = [tensor.float().requires_grad_() for tensor in (query, key, value)]
         output = _eager(wide[0], wide[1], wide[2], hidden)
-        gradients = torch.autograd.grad(output, wide, d_output.float()) if case.q_len is None else ()
+        gradients = torch.autograd.grad(output, wide, d_output.float()) if with_gradients else ()
         parts.append([output.detach(), *gradients])
     shapes = [tensors[3].shape, *(tensor.shape for tensor in tensors[:3])]
     return [torch.cat(part).reshape(shape) for part, shape in zip(zip(*parts, strict=True), shapes, strict=False)]

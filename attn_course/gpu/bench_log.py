@@ -49,23 +49,27 @@ def now() -> str:
 
 
 class Log:
-    """The lines of one file, or of memory alone where `path` is None; `run` names device and versions."""
+    """The lines of one file, or of memory alone where `path` is None; `run` names device and versions (None: the file's last)."""
 
-    def __init__(self, path: Path | None, run: Line) -> None:
+    def __init__(self, path: Path | None, run: Line | None = None) -> None:
+        text = path.read_text(encoding="utf-8") if path is not None and path.exists() else ""
+        lines = list(_whole(text))
         self.path = path
+        self.run: Line = run or next((line["run"] for line in reversed(lines) if "run" in line), {})
         self.results: list[Line] = []
         self._finished: set[str] = set()
         self._begun: Counter[str] = Counter()
         same = True
-        for line in _read(path):
+        for line in lines:
             if "run" in line:
-                same = line["run"] == run
+                same = line["run"] == self.run
             elif same and "begun" in line:
                 self._begun[_text(line["begun"])] += 1
             elif same and "key" in line:
                 self._finished.add(_text(line["key"]))
                 self.results.append({**line["key"], **line["result"], "time": line["time"]})
-        self.note({"run": run})
+        if run is not None:
+            self.note({"run": run}, before="\n" if text and not text.endswith("\n") else "")
 
     def wants(self, key: Line) -> bool:
         """Whether something is still to be done; what took its process down twice gets its line here, with an error."""
@@ -85,23 +89,17 @@ class Log:
         self.results.append({**key, **result, "time": self.note({"key": key, "result": result})})
         return self.results[-1]
 
-    def note(self, line: Line) -> str:
+    def note(self, line: Line, *, before: str = "") -> str:
         """Write down anything, and return the time it got."""
         time = now()
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:  # one write: several processes may share the file
-                file.write(json.dumps({**line, "time": time}, allow_nan=False) + "\n")
+                file.write(before + json.dumps({**line, "time": time}, allow_nan=False) + "\n")
         return time
 
 
-def _read(path: Path | None) -> Iterator[Line]:
+def _whole(text: str) -> Iterator[Line]:
     """Yield the lines that are whole; the last line of a process that was killed may be half a line."""
-    if path is None or not path.exists():
-        return
-    text = path.read_text(encoding="utf-8")
-    if text and not text.endswith("\n"):
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n")
     for line in text.splitlines():
         try:
             yield json.loads(line)

@@ -44,8 +44,16 @@ def means(lines: list[Line]) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-def report(run: Line, roofs: list[Line], lines: list[Line], date: str) -> Line:
-    """Return everything as plain data: what was measured where, and how we compare."""
+def report(run: Line, results: list[Line], source: str | None, tiles: Line | None = None) -> Line:
+    """Return everything as plain data: what was measured where, and how we compare.
+
+    `results` are those of a log; of these the ones count that were measured beside `tiles`, and of ours those of one `source` of the
+    kernels (None: the last).
+    """
+    results = [line for line in results if line.get("tiles") == tiles]
+    roofs, measured = [line for line in results if "roofs" in line], [line for line in results if "provider" in line]
+    source = source or next((line["source"] for line in reversed(measured) if line["source"]), None)
+    lines = [line for line in measured if line["source"] in (None, source)]
     extras = [
         {"case": case.name, "direction": direction, "our_rate_over": ratios}
         for (case, direction), ratios in relative_rates(lines).items()
@@ -53,12 +61,13 @@ def report(run: Line, roofs: list[Line], lines: list[Line], date: str) -> Line:
     ]
     return {
         "device": run["device"],
-        "date": date,
+        "date": roofs[0]["time"][:10],
         "versions": run["versions"],
         "driver": (roofs[0]["state"] or {}).get("driver"),
-        "matmul_tflops_per_s": [roofs[0]["matmul_tflops_per_s"], roofs[-1]["matmul_tflops_per_s"]],
-        "copy_gb_per_s": [roofs[0]["copy_gb_per_s"], roofs[-1]["copy_gb_per_s"]],
-        "states": [roofs[0]["state"], roofs[-1]["state"]],
+        "tiles": tiles,
+        "matmul_tflops_per_s": [roof["matmul_tflops_per_s"] for roof in roofs],
+        "copy_gb_per_s": [roof["copy_gb_per_s"] for roof in roofs],
+        "states": [roof["state"] for roof in roofs],
         "our_rate_over": means(lines),
         "extras": extras,
         "measurements": lines,
@@ -79,9 +88,18 @@ def row(case: Case, direction: str, lines: list[Line]) -> str:
     return f"{case.name:40s} {direction:8s} {'  '.join(cells)}"
 
 
+def table(found: Line) -> list[str]:
+    """Return a line for each case and direction, then what the report says in a few."""
+    cells: dict[tuple[Case, str], list[Line]] = {}
+    for line in found["measurements"]:
+        cells.setdefault((case_of(line), line["direction"]), []).append(line)
+    order = sorted(cells, key=lambda cell: (cell[1], cell[0].d, cell[0].is_causal, cell[0].length))
+    return [*(row(*cell, cells[cell]) for cell in order), *summary(found)]
+
+
 def summary(found: Line) -> list[str]:
     """Return what the report says in a few lines."""
-    said = [f"product of large matrices {' and '.join(f'{rate:.4g}' for rate in found['matmul_tflops_per_s'])} TFLOP/s, before and after"]
+    said = [f"product of large matrices, before and after: {' and '.join(f'{rate:.4g}' for rate in found['matmul_tflops_per_s'])} TFLOP/s"]
     for direction, columns in found["our_rate_over"].items():
         parts = [f"{name} {one['geometric_mean']:.2f} (least {one['least']:.2f} of {one['cells']})" for name, one in columns.items()]
         said.append(f"{direction}: our rate over {', '.join(parts)}")

@@ -29,34 +29,39 @@ QUERIED = {
 }
 
 
-def timed(function: Callable[[], Any], device: str, *, repeats: int = 50, budget_ms: float = 100.0) -> dict[str, Any]:
+def timed(function: Callable[[], Any], device: str, *, repeats: int = 50, budget_ms: float = 30.0) -> dict[str, Any]:
     """Return how long a call takes: median, quartiles, how often it was timed, and how often the device waited for the host.
 
     Three calls come first and do not count. It ends after `repeats` calls, or once at least five took `budget_ms` together.
-    `late` counts samples in the result that hold time of the host: 0, or all of them if waiting did not help.
+    `late` counts samples in the result that hold time of the host: 0, or all of them if waiting did not help. `host_ms`: the median of
+    what the host needs to queue the call, which is not in the result.
     """
     for _ in range(2):
         function()
     samples = _device_samples_ms(function) if device == "cuda" else _clock_samples_ms(function)
     times: list[float] = []
+    host: list[float] = []
     late = 0
     while len(times) < 5 or (len(times) < repeats and sum(times) < budget_ms):
-        time_ms, was_late = next(samples)
+        time_ms, host_ms, was_late = next(samples)
         times.append(time_ms)
+        host.append(host_ms)
         late += was_late
     first, median, third = statistics.quantiles(times, n=4, method="inclusive")
-    return {"time_ms": median, "quartiles_ms": [first, third], "repeats": len(times), "late": late}
+    spread = {"quartiles_ms": [first, third], "repeats": len(times), "late": late}
+    return {"time_ms": median, **spread, "host_ms": statistics.median(host)}
 
 
-def _clock_samples_ms(function: Callable[[], Any]) -> Iterator[tuple[float, bool]]:
+def _clock_samples_ms(function: Callable[[], Any]) -> Iterator[tuple[float, float, bool]]:
     function()
     while True:
         begun = time.perf_counter()
         function()
-        yield 1e3 * (time.perf_counter() - begun), False
+        time_ms = 1e3 * (time.perf_counter() - begun)
+        yield time_ms, time_ms, False
 
 
-def _device_samples_ms(function: Callable[[], Any]) -> Iterator[tuple[float, bool]]:
+def _device_samples_ms(function: Callable[[], Any]) -> Iterator[tuple[float, float, bool]]:
     flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
     torch.cuda.synchronize()
     begun = time.perf_counter()
@@ -67,14 +72,16 @@ def _device_samples_ms(function: Callable[[], Any]) -> Iterator[tuple[float, boo
         flush.sum()  # read, not written: no dirty lines are left to be written back while the call is timed
         torch.cuda._sleep(int(min(wait_ms, LONGEST_WAIT_MS) * CYCLES_PER_MS))
         start.record()
+        begun = time.perf_counter()
         function()
+        host_ms = 1e3 * (time.perf_counter() - begun)
         stop.record()
         late = start.query()  # the device started before the host was done
         torch.cuda.synchronize()
         if late and wait_ms < LONGEST_WAIT_MS:
             wait_ms *= 2
         else:
-            yield start.elapsed_time(stop), late
+            yield start.elapsed_time(stop), host_ms, late
 
 
 def peak_bytes(function: Callable[[], Any], device: str) -> int | None:

@@ -5,7 +5,9 @@ are in flight while exponentials are taken; those for cards with less shared mem
 `tests/gpu/test_machine_code.py` compiles them and looks again.
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
 
 import torch
 
@@ -32,6 +34,7 @@ class Configuration(NamedTuple):
 
 
 MAX_D = 256
+_INSTEAD: dict[tuple[str, int], Configuration] = {}  # what `instead` puts in the place of the tables below
 _INTERPRETED = Configuration(32, 32, 1, 1)  # small, so that short tests have several tiles; NumPy has neither warps nor stages
 _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by the larger of padded d_k and d_v
     "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 32, 8, 2)},
@@ -66,6 +69,24 @@ def shared_bytes(device: torch.device) -> int:
     return getattr(properties, "shared_memory_per_block_optin", LARGE)
 
 
+@contextmanager
+def instead(tiles: dict[str, Any]) -> Iterator[None]:
+    """Launch kernels with other configurations meanwhile, such as {"forward 128": [64, 64, 4, 3]}: by kernel and padded width."""
+    chosen: dict[tuple[str, int], Configuration] = {}
+    for name, numbers in tiles.items():
+        kernel, _, width = name.partition(" ")
+        if kernel not in _HALF or width not in ("64", "128", "256") or not isinstance(numbers, list) or len(numbers) not in (4, 5):
+            raise ValueError(f'tiles: wanted such as "forward 128": [64, 64, 4, 3]; got "{name}": {numbers}')
+        chosen[kernel, int(width)] = Configuration(*numbers)
+    before = dict(_INSTEAD)
+    _INSTEAD.update(chosen)
+    try:
+        yield
+    finally:
+        _INSTEAD.clear()
+        _INSTEAD.update(before)
+
+
 def configuration(
     kernel: Kernel,
     d_k: int,
@@ -80,9 +101,11 @@ def configuration(
 
     `masked`: there is a mask, boolean or float. `shared`: the shared memory of the device. `interpreted`: NumPy plays the GPU.
     """
+    widest = max(64, padded(max(d_k, d_v)))
+    if (kernel, widest) in _INSTEAD:
+        return _INSTEAD[kernel, widest]
     if interpreted:
         return _INTERPRETED
-    widest = max(64, padded(max(d_k, d_v)))
     if dtype == torch.float32 or shared < MEDIUM:
         return _SINGLE[widest]
     if shared < LARGE:

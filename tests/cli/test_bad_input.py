@@ -61,6 +61,9 @@ REFUSED = {  # words of a command line, and words of its complaint; the toy cour
     "--out: wanted a .html file": ["similarity in --out page.txt", "similarity in --out no/page.html"],
     "--providers: on this device there are ours, sdpa, eager; got 'flush'": ["bench --providers flush"],
     "--lengths: there are cases of": ["bench --lengths 9"],
+    "--directions: there are forward, backward, decode; got 'up'": ["bench --directions up"],
+    "--report-from: there is no file no/lines": ["bench --report-from no/lines"],
+    "--tiles: there is no file no/tiles": ["bench --tiles no/tiles"],
     "--json: there is no directory": ["bench --json no/out.json"],
     "--out: there is no directory": ["bench --out no/lines"],
 }

@@ -1,19 +1,23 @@
 """What the processes of `tests.gpu.on_a_card` do, one task each: python -m tests.gpu.card_work OUT LIMIT_S TASK [ARGUMENT ...]."""
 
+import json
 import os
 import signal
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is first imported
 
+from attn_course.files import write_atomically
 from attn_course.gpu import bench
-from attn_course.gpu.bench_cases import FEATURES, GATES, OURS, TOKENS, Case, attention, expected, relative_error
-from attn_course.gpu.bench_log import Log, source_hash, versions
-from attn_course.gpu.bench_timing import answers, device_name, machine_state
+from attn_course.gpu.bench_cases import FEATURES, TOKENS, Case, cases
+from attn_course.gpu.bench_log import Line, Log, source_hash, versions
+from attn_course.gpu.bench_report import table
+from attn_course.gpu.bench_timing import answers, device_name
 from tests.gpu import card_tuning
 from tests.gpu.card_processes import LOST
 
@@ -21,55 +25,47 @@ HERE = Path(__file__).parent
 GATE_FILES = sorted(HERE.glob("test_*on_a_gpu.py"))
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 REHEARSED = DEVICE == "cpu"
+SIZES = (
+    [*(Case(1, 1, 1, 24, 64, is_causal) for is_causal in (True, False)), Case(1, 2, 1, 24, 64, False, q_len=1)]
+    if REHEARSED
+    else cases(DEVICE)
+)
+RIVALS, REST, FLEX = ("ours,sdpa", "eager", "eager") if REHEARSED else ("ours,sdpa-flash,sdpa-cudnn", "sdpa-efficient,eager", "flex")
+BENCHES = {  # providers, directions, cases
+    "forward": (RIVALS, "forward", SIZES),
+    "backward": (RIVALS, "backward", SIZES),
+    "decode": (RIVALS, "decode", SIZES),
+    "others": (REST, "forward,backward", [case for case in SIZES if case.length in (24, 1024, 4096)]),
+    "again": (RIVALS, "forward,backward", [case for case in SIZES if case.is_target]),
+    "flex": (FLEX, "forward,backward", [case for case in SIZES if case.is_target and case.is_causal and case.length in (24, 4096)]),
+}
 
 
-def run() -> dict:
-    """Return device and versions: results of another device do not count."""
-    return {"device": device_name(DEVICE), "versions": versions()}
-
-
-def smoke(out: Path) -> int:
-    """Compare forward and backward pass of ours and of SDPA with float32, in bfloat16 (float32 on a CPU)."""
-    log = Log(out / "card.jsonl", run())
-    log.note({"state": machine_state()})
-    sizes = [(64, False), (64, True), (128, False), (128, True)] if not REHEARSED else [(16, True)]
-    for d, is_causal in sizes:
-        case = Case(1, 2, 2, 1024 if not REHEARSED else 24, d, is_causal)
-        for provider in (OURS, "sdpa-flash" if DEVICE == "cuda" else "sdpa"):
-            key = {"smoke": provider, "d": d, "is_causal": is_causal, "source": source_hash()}
-            if not log.wants(key):
-                continue
-            log.begin(key)
-            line = log.finish(key, bench.guarded(lambda: _errors(provider, case)))  # noqa: B023
-            print(f"smoke d {d} {'causal' if is_causal else 'full'} {provider}: {line.get('error') or line['relative_errors']}", flush=True)
-            if "error" in line and not answers(DEVICE):
-                return LOST
-    return 0
-
-
-def _errors(provider: str, case: Case) -> dict:
-    tensors = case.tensors(DEVICE, torch.bfloat16 if DEVICE == "cuda" else torch.float32)
-    output = attention(provider, case, tensors[0].device)(*tensors[:3])
-    found = [output, *torch.autograd.grad(output, tensors[:3], tensors[3])]
-    errors = [relative_error([one], [wanted]) for one, wanted in zip(found, expected(case, tensors), strict=True)]
-    said = dict(zip(("output", "d_query", "d_key", "d_value"), (float(f"{error:.2g}") for error in errors), strict=True))
-    right = all(error <= 2 * GATES[output.dtype] for error in errors)
-    return {"relative_errors": said} if right else {"error": f"wrong result: {said}"}
+def log_of(out: Path) -> Log:
+    """Return the file that holds every result; those of another device or other versions do not count."""
+    return Log(out / "card.jsonl", {"device": device_name(DEVICE), "versions": versions()})
 
 
 class Gates:
-    """A plugin of pytest: every `of`-th test that is not finished (on a CPU one or two, which skip), and a line for each at once."""
+    """A plugin of pytest: a share of the tests that are not finished (on a CPU one or two, which skip), and a line for each at once.
+
+    Tests that launch the same compiled kernels are in one share. Those of our kernels come first.
+    """
 
     def __init__(self, log: Log, share: int, of: int) -> None:
         self.log, self.share, self.of = log, share, of
         self.source = source_hash(*GATE_FILES, HERE / "oracle.py")
 
-    def key(self, nodeid: str) -> dict:
+    def key(self, nodeid: str) -> Line:
         return {"test": nodeid, "source": self.source}
 
+    @pytest.hookimpl(trylast=True)  # behind the choice by marker
     def pytest_collection_modifyitems(self, items: list) -> None:
-        mine = items[self.share :: self.of] if not REHEARSED else items[:2]
-        items[:] = [item for item in mine if self.log.wants(self.key(item.nodeid))]
+        variants: dict[str, list] = {}
+        for item in sorted(items, key=lambda item: parameters(item).get("backend") in ("sdpa", "eager")):
+            variants.setdefault(variant(item), []).append(item)
+        mine = [item for of_variant in list(variants.values())[self.share :: self.of] for item in of_variant]
+        items[:] = [item for item in (mine[:2] if REHEARSED else mine) if self.log.wants(self.key(item.nodeid))]
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.log.begin(self.key(nodeid))
@@ -86,33 +82,71 @@ class Gates:
             os._exit(LOST)  # every test after it would fail
 
 
-def gates(out: Path, share: str, of: str) -> int:
-    """Run a share of the tests that need a GPU; a test that fails is a line, and no failure of this process."""
-    import pytest
+def parameters(item) -> dict:
+    """Return the parameters of a test, by name."""
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
+
+def variant(item) -> str:
+    """Return what tests have in common that launch the same compiled kernels: everything but lengths."""
+    return f"{item.originalname} { ({name: value for name, value in parameters(item).items() if name != 'lengths'}) }"
+
+
+def gates(out: Path, which: str, share: str, of: str) -> int:
+    """Run a share of the tests that need a GPU, "core" or "not core"; one that fails is a line, and no failure of this process.
+
+    A warning, of the driver say, is no failure of a test either.
+    """
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = ["-p", "no:terminal", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
-    code = pytest.main([*options, *map(str, GATE_FILES)], plugins=[Gates(Log(out / "gates.jsonl", run()), int(share), int(of))])
+    options = ["-p", "no:terminal", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib", "-W", "default", "-m", which]
+    code = pytest.main([*options, *map(str, GATE_FILES)], plugins=[Gates(log_of(out), int(share), int(of))])
     return 0 if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) else int(code)
 
 
-def compile_candidates(out: Path, share: str, of: str) -> int:
+def warm(out: Path, share: str, of: str) -> int:
+    """Compile a share of what the bench launches."""
+    card_tuning.warm_share(log_of(out), SIZES, DEVICE, int(share), int(of))
+    return 0
+
+
+def compile_candidates(out: Path, step: str, share: str, of: str) -> int:
     """Compile a share of the candidate configurations."""
-    card_tuning.compile_share(Log(out / "tuning.jsonl", run()), DEVICE, int(share), int(of))
+    card_tuning.compile_share(log_of(out), step, DEVICE, int(share), int(of))
     return 0
 
 
-def tune(out: Path) -> int:
+def tune(out: Path, step: str) -> int:
     """Time the candidates that compiled."""
-    card_tuning.time_all(Log(out / "tuning.jsonl", run()), DEVICE)
+    card_tuning.time_all(log_of(out), step, DEVICE)
     return 0
 
 
-def measure(out: Path, *words: str) -> int:
-    """Run the benchmark, kept in bench.jsonl, reported in bench.json."""
-    if REHEARSED:
-        bench.cases = lambda device: [Case(1, 1, 1, 8, 4, True)]
-    return bench.main(["--out", str(out / "bench.jsonl"), "--json", str(out / "bench.json"), *words])
+def measure(out: Path, step: str) -> int:
+    """Run a part of the benchmark; "again" with the best configurations, if they are not those that are built.
+
+    After every case bench.json (again.json) is the report of all parts, and table.txt says the same to people.
+    """
+    tiles = card_tuning.best(log_of(out)) if step == "again" else None
+    if tiles == {}:
+        print("no configuration is faster than what is built")
+        return 0
+
+    def keep(found: Line) -> None:
+        write_atomically(out / ("again.json" if tiles else "bench.json"), json.dumps(found, indent=1, allow_nan=False) + "\n")
+        reports = [json.loads(path.read_text()) for path in (out / "bench.json", out / "again.json") if path.exists()]
+        texts = ["\n".join([f"{one['device']}, {one['date']}, tiles: {one['tiles'] or 'as built'}", *table(one)]) for one in reports]
+        write_atomically(out / "table.txt", "\n\n".join(texts) + "\n")
+
+    providers, directions, sizes = BENCHES[step]
+    try:
+        bench.bench(
+            out=out / "card.jsonl", providers=providers, directions=directions, tiles=tiles, sizes=sizes, keep=keep,
+            show=lambda line: print(line, flush=True),
+        )  # fmt: skip
+    except bench.DeviceLostError as error:
+        print(error, flush=True)
+        return LOST
+    return 0
 
 
 def call(out: Path, direction: str, d: str, q_len: str, kv_len: str) -> int:
@@ -131,7 +165,7 @@ def call(out: Path, direction: str, d: str, q_len: str, kv_len: str) -> int:
     return 0
 
 
-TASKS = {"smoke": smoke, "gates": gates, "compile": compile_candidates, "tune": tune, "bench": measure, "call": call}
+TASKS = {"warm": warm, "gates": gates, "compile": compile_candidates, "tune": tune, "bench": measure, "call": call}
 
 
 def main(words: list[str]) -> int:

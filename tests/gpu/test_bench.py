@@ -1,7 +1,6 @@
 """The benchmark: what it counts, that it is right about who is right, and what one failure costs."""
 
 import functools
-import json
 import math
 
 import pytest
@@ -9,10 +8,10 @@ import torch
 from torch.nn.attention import flex_attention
 
 from attn_course.gpu import bench, bench_cases
-from attn_course.gpu.bench import main, measure
+from attn_course.gpu.bench import measure
 from attn_course.gpu.bench_cases import Case, attention, cases, expected, known_providers, relative_error, takes
 from attn_course.gpu.bench_log import Log
-from attn_course.gpu.bench_report import means, relative_rates, report, row, summary
+from attn_course.gpu.bench_report import means, relative_rates, report, row, table
 
 SMALL = Case(1, 2, 2, 8, 4, True)
 
@@ -38,6 +37,7 @@ def test_every_cell_of_the_target_has_as_many_tokens_and_features():
     assert {case.name.split("length")[1] for case in cases("cuda") if not case.is_target} == {
         *("  4096 heads 32/8", " 16384 heads 16/16 window 1024", "  4096 heads 8/8"),
         *("  8192 heads 32/8 queries 1 batch 16", " 65536 heads 32/8 queries 1 batch 1"),
+        *("  8192 heads 32/8 queries 4 batch 16", " 16384 heads 32/8 queries 256 batch 1"),
     }
 
 
@@ -61,7 +61,7 @@ def loops(case, query, key, value):
 def test_what_is_expected_is_attention_by_loops(case, at_once, monkeypatch):
     monkeypatch.setattr(bench_cases, "SCORES_AT_ONCE", at_once)
     tensors = case.tensors("cpu", torch.float32)
-    found = expected(case, tensors)
+    found = expected(case, tensors, with_gradients=case.q_len is None)
     torch.testing.assert_close(found[0], loops(case, *tensors[:3]).float())
     if case.q_len is None:
         query, key, value = tensors[:3]
@@ -104,7 +104,7 @@ def test_flex_is_compiled_for_each_of_more_sizes_than_dynamo_keeps(compiled):
         tensors = case.tensors("cpu", torch.float32)
         with torch.no_grad(), torch._dynamo.config.patch(recompile_limit=2):
             output = attention("flex", case, torch.device("cpu"))(*(tensor.detach() for tensor in tensors[:3]))
-        assert relative_error([output], expected(case, tensors)[:1]) < 1e-5
+        assert relative_error([output], expected(case, tensors, with_gradients=False)) < 1e-5
     assert len(compiled) == len(lengths)
 
 
@@ -126,7 +126,7 @@ def with_providers(monkeypatch):
     def run(functions, *, case=SMALL, log=None):
         monkeypatch.setattr(bench, "attention", lambda name, case, device: functions[name])
         log, said = log or Log(None, {}), []
-        measure(case, list(functions), "cpu", log, 100.0, said.append)
+        measure(case, [(name, direction) for name in functions for direction in case.directions], "cpu", log, 100.0, said.append)
         return log.results, said
 
     return run
@@ -164,7 +164,7 @@ def test_a_provider_that_raises_costs_one_line_and_the_others_are_measured(error
 
 
 def test_an_expectation_that_does_not_fit_the_memory_costs_lines_and_not_the_run(with_providers, monkeypatch):
-    def too_large(*_):
+    def too_large(*_, **options):
         raise torch.OutOfMemoryError("2 GiB")
 
     monkeypatch.setattr(bench, "expected", too_large)
@@ -223,7 +223,7 @@ def test_each_provider_is_asked_for_what_it_is_made_for():
 
 def line(case, provider, rate, direction="forward"):
     rates = {"error": "refused"} if rate is None else {"tflops_per_s": rate, "time_ms": 1.0, "late": 0}
-    return {**case.__dict__, "direction": direction, "provider": provider, **rates}
+    return {**case.__dict__, "direction": direction, "provider": provider, "source": "this" if provider == "ours" else None, **rates}
 
 
 def test_means_are_geometric_and_over_the_cells_of_the_target_only():
@@ -239,70 +239,27 @@ def test_means_are_geometric_and_over_the_cells_of_the_target_only():
             "best": {"geometric_mean": pytest.approx(math.sqrt(0.5)), "least": 0.5, "cells": 2},
         }
     }
-    roofs = [{"matmul_tflops_per_s": rate, "copy_gb_per_s": 2.0, "state": {"driver": "580.1"}} for rate in (700.0, 690.0)]
-    whole = report({"device": "GPU", "versions": {}}, roofs, lines, "2031-01-02")
+    roofs = [
+        {"roofs": when, "matmul_tflops_per_s": rate, "copy_gb_per_s": 2.0, "state": {"driver": "580.1"}, "time": "2031-01-02T03:04"}
+        for when, rate in (("before", 700.0), ("after", 690.0))
+    ]
+    beside = [{**one, "tiles": {"forward 64": [64, 64, 4, 3]}, "time": "2031-01-03"} for one in (*roofs, *lines[:2])]
+    old = {**lines[0], "source": "an older one", "tflops_per_s": 900.0}
+    results = [*roofs, old, {"test": "a gate"}, *lines, *beside]
+    whole = report({"device": "GPU", "versions": {}}, results, "this")
+    assert whole == report({"device": "GPU", "versions": {}}, results, None)  # the last source there is
+    assert whole["date"] == "2031-01-02"
+    assert whole["measurements"] == lines
+    assert report({"device": "GPU", "versions": {}}, results, "this", beside[0]["tiles"])["measurements"] == beside[2:]
     assert whole["driver"] == "580.1"
     assert whole["our_rate_over"] == found
     assert whole["extras"] == [{"case": extra.name, "direction": "forward", "our_rate_over": {"b": 9.0, "best": 9.0}}]
-    assert summary(whole) == [
-        "product of large matrices 700 and 690 TFLOP/s, before and after",
+    assert table(whole) == [
+        "d  64 causal length  1024 heads 2/2      backward ours 5",
+        "d  64 causal length   512 heads 2/2      forward  ours 8  b 2  c 16",
+        "d  64 causal length   512 heads 4/2      forward  ours 9  b 1",
+        "d  64 causal length  1024 heads 2/2      forward  ours 3  b 3  c failed",
+        "product of large matrices, before and after: 700 and 690 TFLOP/s",
         "forward: our rate over b 2.00 (least 1.00 of 2), c 0.50 (least 0.50 of 1), best 0.71 (least 0.50 of 2)",
         "d  64 causal length   512 heads 4/2 forward: our rate over b 9.00, best 9.00",
     ]
-
-
-# ---- the command
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """One case, no GPU, and roofs that take no time."""
-    monkeypatch.setattr(bench, "cases", lambda device: [SMALL, Case(1, 2, 2, 16, 4, False)])
-    monkeypatch.setattr(bench, "roofs", lambda device: {"matmul_tflops_per_s": 0.5, "copy_gb_per_s": 10.0, "state": None})
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
-
-def test_it_says_what_it_is_keeps_what_it_measured_and_goes_on_there(small, tmp_path, capsys, monkeypatch):
-    out, whole = tmp_path / "out.jsonl", tmp_path / "out.json"
-    assert main(["--out", str(out), "--json", str(whole), "--providers", "sdpa,eager", "--lengths", "8"]) == 0
-    assert capsys.readouterr().out.startswith("no GPU: a small matrix on the CPU")
-    found = json.loads(whole.read_text())
-    assert {"device", "date", "versions", "driver", "matmul_tflops_per_s", "copy_gb_per_s"} <= found.keys()
-    assert {"python", "torch", "triton", "cuda", "cudnn"} == found["versions"].keys()
-    assert [(one["provider"], one["direction"]) for one in found["measurements"]] == [
-        *(("sdpa", "forward"), ("sdpa", "backward"), ("eager", "forward"), ("eager", "backward"))
-    ]
-    for one in found["measurements"]:
-        assert {"dtype", "time_ms", "quartiles_ms", "repeats", "peak_bytes", "relative_error", "time"} <= one.keys()
-        assert one["quartiles_ms"][0] <= one["time_ms"] <= one["quartiles_ms"][1]
-
-    asked = []
-    monkeypatch.setattr(bench, "_measure", lambda case, provider, *rest: asked.append((provider, case.length)) or {"error": "x"})
-    assert main(["--out", str(out), "--json", str(whole)]) == 0
-    assert asked == [("ours", 8), ("ours", 16), ("sdpa", 16), ("eager", 16)]
-    assert len(json.loads(whole.read_text())["measurements"]) == 8
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["--providers", "ours,flush"], "providers: on this device there are ours, sdpa, eager; got 'flush'"),
-        (["--providers", "flex"], "providers: on this device there are ours, sdpa, eager; got 'flex'"),
-        (["--lengths", "8,9"], "lengths: there are cases of 8, 16; got '9'"),
-        (["--lengths", ""], "lengths: there are cases of 8, 16; got ''"),
-    ],
-)
-def test_a_name_that_is_not_there_is_refused_with_those_that_are(words, complaint, small, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err.endswith(f"error: {complaint}\n")
-
-
-def test_a_gpu_that_was_lost_has_an_exit_code_of_its_own(small, monkeypatch, capsys):
-    def lost(*args, **options):
-        raise bench.DeviceLostError("gone")
-
-    monkeypatch.setattr(bench, "measure", lost)
-    assert main([]) == 3
-    assert capsys.readouterr().out.endswith("gone\n")

@@ -67,6 +67,7 @@ def test_the_host_is_not_in_the_time_of_a_call(machine, host_ms):
     found = timed(call, "cuda", repeats=7)
     assert found["time_ms"] == pytest.approx(0.15)
     assert found["quartiles_ms"] == pytest.approx([0.15, 0.15])
+    assert found["host_ms"] == pytest.approx(host_ms + 3 * machine.launch_ms)
     assert (found["repeats"], found["late"]) == (7, 0)
 
 

@@ -1,7 +1,9 @@
-"""The script of the first minutes on a GPU, rehearsed without one: killed on the way, gone on with, and what each part of it does."""
+"""The fifteen minutes on a GPU, rehearsed without one: killed on the way, gone on with, and what each part of it does."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from attn_course.gpu import bench
+from attn_course.gpu.bench import reported
 from attn_course.gpu.bench_log import Log
-from attn_course.gpu.configurations import Configuration, configuration
+from attn_course.gpu.bench_report import table
 from tests.gpu import card_processes, card_tuning, card_work, on_a_card
 from tests.gpu.card_processes import said_by, side_by_side
 from tests.processes import is_running, wait_for
@@ -39,12 +41,15 @@ importlib.util.find_spec = lambda name, package=None: None if name.partition("."
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a rehearsal; on a GPU the script itself is run")
 
 
+CALLS = ["warm core forward backward decode others worst gates", "wide again flex profile"]
+
+
 def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def results(path):
-    return [json.dumps(line["key"], sort_keys=True) for line in lines(path) if "key" in line]
+    return [line for line in lines(path) if "key" in line]
 
 
 # ---- the script, killed on the way
@@ -54,44 +59,73 @@ def pids():
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
 
-def command_of(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
+def of_session(leader):
+    """The processes of a session, whatever their groups."""
+    found = []
+    for pid in pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == leader and is_running(pid):
+                found.append(pid)
+    return found
 
 
-def test_on_a_bare_machine_step_a_ended_on_the_way_leaves_no_process_and_goes_on_when_called_again(tmp_path):
+def check_usable(folder):
+    """What a kill left: at most eight files that can be read, and a report of all that was measured; return how much that is."""
+    files = {path.name for path in folder.iterdir()}
+    assert len(files | {"log.txt", "log2.txt"}) <= 8
+    whole = (folder / "card.jsonl").read_text().split("\n")[:-1] if "card.jsonl" in files else []
+    measured = [line for line in map(json.loads, whole) if "provider" in line.get("key", {})]
+    if measured:
+        found = reported(folder / "card.jsonl")
+        assert len(found["measurements"]) == len(measured)
+        assert len(table(found)) > len({(line["key"]["direction"], line["key"]["is_causal"]) for line in measured})
+    if "bench.json" in files:
+        kept = json.loads((folder / "bench.json").read_text())
+        assert len(kept["measurements"]) >= len(measured) - 2  # less those of the case that was being measured
+    if "table.txt" in files:
+        assert (folder / "table.txt").read_text().startswith("CPU")
+    return len(measured)
+
+
+def test_on_a_bare_machine_a_kill_at_any_moment_leaves_a_usable_report_and_it_goes_on_when_called_again(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
     paths = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment = {**os.environ, **paths, "CUDA_VISIBLE_DEVICES": ""}
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "tests.gpu.on_a_card", str(out), "A"]
-    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     card = out / "card.jsonl"
-    wait_for(lambda: first.poll() is not None or (card.exists() and '"result"' in card.read_text()), 300.0)
-    workers = [pid for pid in pids() if str(out) in command_of(pid) and pid != first.pid]
-    first.send_signal(signal.SIGTERM)
-    said = first.communicate(timeout=120)[0]
-    assert first.returncode == 143, said
-    assert said.startswith("no GPU: a rehearsal at tiny sizes")
-    assert [pid for pid in workers if not wait_for(lambda pid=pid: not is_running(pid))] == []
+    command = [sys.executable, "-m", "tests.gpu.on_a_card", str(out), "--quick", "forward", "gates"]
 
+    def run_until(condition):
+        """Run the command, and kill all its processes when the condition holds; what every moment left is looked at."""
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+        moments = 0
+        while process.poll() is None and not (out.exists() and condition()):
+            if out.exists():
+                moment = shutil.copytree(out, tmp_path / f"moment {moments}", ignore=shutil.ignore_patterns(".tmp-*"))
+                check_usable(moment)
+                shutil.rmtree(moment)
+                moments += 1
+            time.sleep(0.1)
+        for pid in of_session(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        assert wait_for(lambda: of_session(process.pid) == [])
+        return process.returncode, check_usable(out)
+
+    def measured():
+        return card.exists() and card.read_text().count('"provider"')
+
+    assert run_until(lambda: measured() >= 2)[0] == -signal.SIGKILL  # one begun and finished
+    assert run_until((out / "table.txt").exists)[0] == -signal.SIGKILL
     before = card.read_text()
-    second = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert second.returncode == 0, second.stdout + second.stderr
-    assert second.stdout.splitlines()[-2] == "gates: 2 skipped"  # so they were collected
-    assert [path.name for path in card_work.GATE_FILES] == ["test_flash_on_a_gpu.py", "test_on_a_gpu.py"]
-    assert second.stdout.splitlines()[-1].startswith("A: done, ")
+    assert run_until(lambda: False) == (0, 4)  # ours and torch's, causal and not
     assert card.read_text().startswith(before)
-    for path in out.iterdir():
-        assert len(set(results(path))) == len(results(path))
-    smoked = [line for line in lines(card) if "smoke" in line.get("key", {})]
-    assert {line["key"]["smoke"] for line in smoked} == {"ours", "sdpa"}
-    assert all(error < 1e-5 for line in smoked for error in line["result"]["relative_errors"].values())
+    keys = [json.dumps(line["key"], sort_keys=True) for line in results(card)]
+    assert len(set(keys)) == len(keys)
+    assert [line["result"]["outcome"] for line in results(card) if "test" in line["key"]] == ["skipped"] * 2  # so they were collected
 
 
-# ---- the other steps, in this process
+# ---- both calls, in this process
 
 
 @pytest.fixture
@@ -100,52 +134,62 @@ def rehearsed(tmp_path, monkeypatch):
     (tmp_path / "ncu").write_text("#!/bin/sh\necho profiled $6\n")
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(bench, "cases", bench.cases)  # put back afterwards
     monkeypatch.setattr(signal, "alarm", lambda seconds: None)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setitem(card_work.TASKS, "gates", lambda *words: 0)  # a session of pytest within one; the test above runs them
     monkeypatch.setattr(on_a_card, "side_by_side", lambda commands, limit_s: not any(card_work.main(words[3:]) for words in commands))
-    return lambda *steps: (on_a_card.main([str(tmp_path / "out"), *steps]), tmp_path / "out")[1]
+    return lambda steps: (on_a_card.main([str(tmp_path / "out"), "--quick", *steps.split(), "--until", "1e6"]), tmp_path / "out")
 
 
-def test_every_step_leaves_what_it_is_for_and_is_not_done_again(rehearsed, capsys):
-    out = rehearsed("B", "C", "D", "E")
-    said = capsys.readouterr().out.splitlines()
-    assert [line[:7] for line in said if line[1:3] == ": "] == [f"{step}: done" for step in "BCDE"]
-    tuned = [line["key"]["kernel"] for line in lines(out / "tuning.jsonl") if "time_ms" in line.get("result", {})]
-    assert tuned == ["forward", "forward", "backward_key_value", "backward_query"]
-    assert any(line.startswith("forward d 16 causal: 16x16, 1 warps, 1 stages as built, ") for line in said)
-    report = json.loads((out / "bench.json").read_text())
-    assert {line["provider"] for line in report["measurements"]} == {"ours", "sdpa", "eager"}
-    assert [line for line in report["measurements"] if "error" in line] == []
-    profiled = (out / "profile.txt").read_text()
-    assert profiled.count("profiled regex:^flash_") == profiled.count("exit code 0") == 3
+def test_both_calls_leave_what_they_are_for_and_nothing_is_done_again(rehearsed, monkeypatch, capsys):
+    code, out = rehearsed(CALLS[0])
+    assert code == 0
+    assert [line["key"]["step"] for line in results(out / "card.jsonl") if "step" in line["key"]] == CALLS[0].split()
+    assert check_usable(out) == 14  # two masks, two directions, ours, torch's and eager; a step of decoding, ours and torch's
+    assert {path.name for path in out.iterdir()} == {"bench.json", "card.jsonl", "table.txt"}
+    said = capsys.readouterr().out
+    assert " as built, " in said
+    assert "failed" not in said
 
-    files = {path.name: path.read_text() for path in out.iterdir()}
-    assert files.keys() == {"bench.json", "bench.jsonl", "card.jsonl", "profile.txt", "tuning.jsonl"}
-    assert all(len(text) < 20_000 for text in files.values())
-    rehearsed("B", "C", "D", "E")
-    assert capsys.readouterr().out.splitlines()[1:] == [f"{step}: done before" for step in "BCDE"]
-    assert {name: text for name, text in files.items() if name != "card.jsonl"} == {
-        path.name: path.read_text() for path in out.iterdir() if path.name != "card.jsonl"
+    monkeypatch.setattr(card_tuning, "best", lambda log: {"forward 64": [16, 16, 4, 2]})  # times of the interpreter are by chance
+    code, _ = rehearsed(CALLS[1])
+    assert code == 0
+    again = json.loads((out / "again.json").read_text())
+    assert again["tiles"] == {"forward 64": [16, 16, 4, 2]}
+    assert {(line["provider"], line["direction"]) for line in again["measurements"]} == {
+        (provider, direction) for provider in ("ours", "sdpa") for direction in ("forward", "backward")
     }
+    assert (out / "profile.txt").read_text().count("profiled regex:^flash_") == 3
+    assert "tiles: as built" in (out / "table.txt").read_text()
+    assert "tiles: {'forward 64': [16, 16, 4, 2]}" in (out / "table.txt").read_text()
+    assert {path.name for path in out.iterdir()} == {"again.json", "bench.json", "card.jsonl", "profile.txt", "table.txt"}
+
+    before = results(out / "card.jsonl")
+    assert [rehearsed(steps)[0] for steps in CALLS] == [0, 0]
+    assert results(out / "card.jsonl") == before
 
 
-def test_a_step_there_is_not_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        on_a_card.main([str(tmp_path / "out"), "A", "F"])
-    assert "a STEP is one of A, B, C, D, E; got A F" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_step_that_is_not_finished_says_so_and_is_asked_again(tmp_path, monkeypatch, capsys):
-    asked = []
+def test_steps_share_what_is_left_of_one_deadline(tmp_path, monkeypatch, capsys):
+    clock, shares, takes = [100.0], [], iter([10.0, 60.0, 500.0])
+    monkeypatch.setattr(on_a_card, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setitem(on_a_card.STEPS, "C", lambda card: asked.append(card.left_s()) or len(asked) == 2)
-    words = [str(tmp_path), "C", "--limit", "77"]
-    assert [on_a_card.main(words) for _ in range(3)] == [1, 0, 0]
-    assert "C: not finished, call it again" in capsys.readouterr().out
-    assert len(asked) == 2
-    assert all(0 < left_s <= 77 for left_s in asked)
+
+    def step(card):
+        shares.append(card.left_s())
+        clock[0] += next(takes)
+        return len(shares) == 1
+
+    monkeypatch.setattr(on_a_card, "STEPS", {"a": (20, step), "b": (60, step), "c": (20, step), "d": (50, step)})
+    assert on_a_card.main([str(tmp_path), "--quick", "a", "b", "c", "d", "--until", "300"]) == 1
+    assert shares == pytest.approx([300 * 20 / 150, 290 * 60 / 130, 230 * 20 / 70])  # no time is left for d
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        *("a: done, 10.0 s", "b: not finished, call it again, 60.0 s"),
+        *("c: not finished, call it again, 500.0 s", "d: not finished, call it again, 0.0 s"),
+    ]
+    takes = iter([1.0, 1.0])
+    shares.clear()
+    on_a_card.main([str(tmp_path), "--quick", "a", "b", "--until", "300"])
+    assert shares == [300.0]  # a was done before
 
 
 # ---- processes
@@ -195,15 +239,33 @@ def outcome(nodeid, outcome, when="call", message=""):
     return types.SimpleNamespace(nodeid=nodeid, outcome=outcome, failed=outcome == "failed", when=when, duration=0.1, longrepr=crash)
 
 
-def test_the_gates_are_dealt_out_and_those_that_are_finished_are_left_out(gates):
-    everything = [types.SimpleNamespace(nodeid=str(number)) for number in range(11)]
-    gates(0, 1).pytest_runtest_logreport(outcome("4", "passed"))
-    seen = []
+def test_the_gates_are_dealt_out_by_variant_ours_first_and_those_that_are_finished_are_left_out(gates):
+    def item(backend, d, lengths):
+        parameters = types.SimpleNamespace(params={"backend": backend, "d": d, "lengths": lengths})
+        return types.SimpleNamespace(nodeid=f"{backend} {d} {lengths}", originalname="test", callspec=parameters)
+
+    everything = [item(backend, d, lengths) for lengths in (1, 2) for backend in ("eager", "auto") for d in (8, 16, 24, 32)]
+    gates(0, 1).pytest_runtest_logreport(outcome("auto 16 2", "passed"))
+    dealt = []
     for share in range(3):
         items = list(everything)
         gates(share, 3).pytest_collection_modifyitems(items)
-        seen += [item.nodeid for item in items]
-    assert sorted(seen, key=int) == [str(number) for number in range(11) if number != 4]
+        dealt.append([item.nodeid for item in items])
+    assert dealt == [
+        ["auto 8 1", "auto 8 2", "auto 32 1", "auto 32 2", "eager 24 1", "eager 24 2"],
+        ["auto 16 1", "eager 8 1", "eager 8 2", "eager 32 1", "eager 32 2"],
+        ["auto 24 1", "auto 24 2", "eager 16 1", "eager 16 2"],
+    ]
+
+
+def test_a_warning_is_no_failure_of_a_gate(tmp_path, monkeypatch):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\nmarkers = core: first\n")
+    gate = tmp_path / "test_warns_on_a_gpu.py"
+    gate.write_text("import warnings\ndef test_it():\n    warnings.warn('the driver is old')\n")
+    monkeypatch.setattr(card_work, "GATE_FILES", [gate])
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    assert card_work.gates(tmp_path, "not core", "0", "1") == 0
+    assert [line["result"]["outcome"] for line in results(tmp_path / "card.jsonl")] == ["passed"]
 
 
 def test_a_gate_that_fails_is_a_line_and_one_that_loses_the_gpu_ends_the_process(gates, monkeypatch, tmp_path):
@@ -216,60 +278,14 @@ def test_a_gate_that_fails_is_a_line_and_one_that_loses_the_gpu_ends_the_process
     monkeypatch.setattr(card_work, "answers", lambda device: False)
     plugin.pytest_runtest_logreport(outcome("b", "failed", when="setup", message="illegal access"))
     assert ended == [card_processes.LOST]
-    found = [line for line in lines(tmp_path / "gates.jsonl") if "key" in line]
+    found = results(tmp_path / "gates.jsonl")
     assert [(line["key"]["test"], line["result"]["error"]) for line in found] == [("a", "assert 3.0 < 2.0"), ("b", "illegal access")]
-
-
-# ---- tuning
-
-
-@pytest.mark.parametrize("kernel", card_tuning.KERNELS)
-@pytest.mark.parametrize("d", [64, 128])
-def test_candidates_begin_with_what_is_built_and_stay_near_it(kernel, d):
-    built = configuration(kernel, d, d, torch.bfloat16)
-    found = card_tuning.candidates(kernel, d)
-    assert found[0] == built
-    assert 8 <= len(found) == len(set(found)) <= 30
-    for one in found[1:]:
-        assert card_tuning.held(kernel, d, one) <= card_tuning.REGISTERS
-        assert one.max_registers or (one.block_q == built.block_q) or (one.block_kv == built.block_kv)
-        assert {one.block_q / built.block_q, one.block_kv / built.block_kv} <= {0.5, 1.0, 2.0}
-
-
-@pytest.mark.parametrize("kernel", card_tuning.KERNELS)
-def test_a_candidate_reaches_the_launch_of_its_kernel_only(kernel, monkeypatch):
-    monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 24, 16, True)], tiles))
-    impossible = Configuration(16, 24, 1, 1)  # a tile has powers of two as sides
-    tiles = {(name, 16): [impossible] if name == kernel else [] for name in card_tuning.KERNELS}
-    log = Log(None, {})
-    card_tuning.compile_share(log, "cpu", 0, 1)
-    (line,) = log.results
-    assert (line["kernel"], line["tile"]) == (kernel, [16, 24, 1, 1, None])
-    assert "power of 2" in line["error"]
-    card_tuning.time_all(log, "cpu")
-    assert len(log.results) == 1
-
-
-def test_a_wrong_candidate_is_not_timed_and_the_best_is_named_by_its_gain(tmp_path, monkeypatch):
-    log = Log(tmp_path / "tuning", {})
-    for length, times in ((1024, (4.0, 2.0, 1.0)), (4096, (8.0, 8.0, 1.0))):
-        for tile, time_ms in zip(((128, 64, 8, 3), (64, 64, 4, 3, 168), (64, 64, 4, 2)), times, strict=True):
-            key = card_tuning._key("time", "forward", Configuration(*tile), card_tuning.Case(1, 1, 1, length, 64, True))
-            wrong = tile == (64, 64, 4, 2) and length == 4096
-            log.finish(key, {"error": "wrong result"} if wrong else {"time_ms": time_ms})
-    assert card_tuning.summary(tmp_path / "tuning", {}) == [
-        "forward d 64 causal: 128x64, 8 warps, 3 stages as built, 64x64, 4 warps, 3 stages, 168 registers is 1.414 times as fast"
-    ]
-    monkeypatch.setattr(card_tuning, "relative_error", lambda found, wanted: float("nan"))
-    assert card_tuning._run("cpu", "forward", None, card_tuning.Case(1, 1, 1, 8, 16, True), []) == {
-        "error": "wrong result: relative error nan"
-    }
 
 
 # ---- profiles
 
 
-def test_without_the_tools_step_e_says_so_and_is_done(tmp_path, monkeypatch, capsys):
+def test_without_the_tools_the_profile_says_so_and_is_done(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(on_a_card.shutil, "which", lambda name, path: None)
     assert on_a_card.profiles(on_a_card.Card(tmp_path, 60.0))
     assert capsys.readouterr().out.count("there is no ncu here") == 3

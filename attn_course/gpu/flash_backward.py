@@ -117,8 +117,11 @@ def flash_backward_key_value(
                 if CAREFUL:
                     p = tl.where(scores == float("-inf"), 0.0, p)  # shift is NaN for a query that holds NaN
                     p, d_output = keep_apart(p, d_output, scores)
+                if MASK == "none":  # exponentials run beside it; under a mask registers are scarcer
+                    d_p = matmul(value, tl.trans(d_output), ACC)
                 d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. gradient-of-values
-                d_p = matmul(value, tl.trans(d_output), ACC)
+                if MASK != "none":
+                    d_p = matmul(value, tl.trans(d_output), ACC)
                 delta = of_rows(delta_ptr, pair, start, q_len, 0.0, BLOCK_Q, edges)[None, :]
                 d_scores = p * (d_p - delta) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
                 if CAREFUL:

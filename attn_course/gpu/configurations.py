@@ -44,7 +44,7 @@ _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by th
     "decode": {64: Configuration(64, 64, 4, 3), 128: Configuration(64, 64, 4, 2), 256: Configuration(32, 32, 4, 2)},
 }
 _MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles
-    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2), 256: Configuration(128, 16, 8, 2)},
+    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2)},
     "backward_key_value": {64: Configuration(32, 128, 8, 2), 128: Configuration(16, 128, 8, 2)},
     "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 32, 8, 2), 256: Configuration(128, 16, 8, 1)},
 }

@@ -1,4 +1,7 @@
-"""Few queries for many keys: into how many parts the keys are cut, and the launch of the kernels of `flash_decode`."""
+"""Few queries for many keys: into how many parts the keys are cut, and the launch of the kernels of `flash_decode`.
+
+No choice looks at the batch, so that a request has the same bits alone and beside others.
+"""
 
 from functools import cache
 from typing import Any
@@ -6,22 +9,23 @@ from typing import Any
 import torch
 
 from attn_course.gpu.configurations import LARGE, Configuration, configuration
-from attn_course.gpu.layout import row_strides
+from attn_course.gpu.layout import packed, row_strides, steps_of
 
 MOST_PARTS = 128  # which `flash_merge` loads at once
-LEAST_TILES = 2  # of a part: so many that one can be loaded ahead
+LEAST_TILES = 4  # of a part: with 8 query heads for a key head, what it writes and the merge reads is a 16th of what it reads
+LONGER = 8  # times as many keys as queries: a cache, not the triangle of self-attention
 PROGRAMS = 2  # on a multiprocessor, side by side
 MERGED = 32  # features that one program merges
 
 
 def number_of_parts(programs: int, keys: int, block_kv: int, multiprocessors: int) -> int:
-    """Return into how many parts the keys of each program are cut: as many as all multiprocessors hold at once, at least 1.
+    """Return into how many parts the keys of each program are cut: as many as all multiprocessors hold of one sequence, at least 1.
 
-    `programs` is their number without any cut; `keys` how many keys one of them meets at most, in tiles of `block_kv`.
+    `programs` of it there are without any cut; `keys` is how many keys one of them meets at most, in tiles of `block_kv`.
 
     >>> number_of_parts(8, 65536, 64, 132)  # 8 key heads, an H100
     33
-    >>> number_of_parts(16 * 8, 65536, 64, 132), number_of_parts(8, 256, 64, 132), number_of_parts(1024, 65536, 64, 132)
+    >>> number_of_parts(128, 65536, 64, 132), number_of_parts(8, 512, 64, 132), number_of_parts(1024, 65536, 64, 132)
     (2, 2, 1)
     """
     tiles = -(-keys // block_kv)
@@ -30,17 +34,26 @@ def number_of_parts(programs: int, keys: int, block_kv: int, multiprocessors: in
 
 def tile_for(
     rows: int, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool, shared: int = LARGE, interpreted: bool = False
-) -> Configuration | None:
-    """Return the tile for `rows` queries that share their keys; None if they fill more than half of a tile of the general kernel."""
-    if 2 * rows > configuration("forward", d_k, d_v, dtype, shared=shared, interpreted=interpreted).block_q:
-        return None
-    block_q = 16 if masked else max(16, 1 << (rows - 1).bit_length())  # a mask takes registers: several tiles of 16 rows, if need be
+) -> Configuration:
+    """Return the tile for `rows` queries that share their keys: all in one, up to half a tile of the general kernel."""
+    most = configuration("forward", d_k, d_v, dtype, shared=shared, interpreted=interpreted).block_q // 2
+    block_q = 16 if masked else max(16, min(most, 1 << (rows - 1).bit_length()))  # a mask takes registers: 16 rows
     return configuration("decode", d_k, d_v, dtype, shared=shared, interpreted=interpreted)._replace(block_q=block_q)
 
 
+def is_for(q_len: int, heads: int, group: int, keys: int, general: Configuration, device: torch.device) -> bool:
+    """Return whether the keys of a call are split: if the queries that share them fill half a tile of the general kernel at most.
+
+    Or if they are a chunk behind a long cache, for which the general kernel has a program for half of the multiprocessors at most.
+    """
+    programs = heads * -(-q_len // general.block_q)
+    return 2 * q_len * group <= general.block_q or (keys >= LONGER * q_len and 2 * programs <= multiprocessors(device))
+
+
 def keys_met(low: int | None, high: int | None, q_len: int, kv_len: int) -> int:
-    """Return how many keys the queries of a head meet at most, by the band i + low <= j <= i + high; None where it is open, or a table."""
-    return kv_len if low is None or high is None else max(0, min(kv_len, high - low + q_len))
+    """Return how many keys the queries of a head meet, by the band i + low <= j <= i + high; None where it is open, or a table."""
+    stop = kv_len if high is None else min(kv_len, q_len + high)
+    return max(0, stop - max(0, low or 0))
 
 
 @cache
@@ -50,8 +63,9 @@ def multiprocessors(device: torch.device) -> int:
 
 
 def launch(
-    tensors: tuple[Any, ...],  # query, key, value, mask as bytes, lows, highs, lengths
-    strides: tuple[tuple[int, ...], ...],  # of query, key, value and mask
+    tensors: tuple[torch.Tensor, ...],  # query, key, value
+    others: tuple[torch.Tensor | None, ...],  # mask as bytes, lows, highs, lengths
+    mask_strides: tuple[int, ...],
     numbers: tuple[Any, ...],  # n_heads, q_len, kv_len, low, high, slope, bound
     constants: dict[str, Any],
     tile: Configuration,
@@ -64,15 +78,17 @@ def launch(
 
     batch, heads, q_len, d_v = output.shape
     group = constants["GROUP"]
-    programs = batch * (heads // group) * -(-group * q_len // tile.block_q)
+    programs = heads // group * -(-group * q_len // tile.block_q)
     parts = number_of_parts(programs, keys, tile.block_kv, multiprocessors(output.device))
     partial, partial_lse = output[..., None, :], lse
     if parts > 1:
         partial = lse.new_empty(batch, heads, q_len, parts, d_v + -d_v % 8)[..., :d_v]
         partial_lse = lse.new_empty(batch, heads, q_len, parts)
-    kernels.flash_decode[(programs * parts,)](
-        *tensors, partial, partial_lse, *strides, row_strides(partial), *numbers, parts,
-        **constants, BLOCK_Q=tile.block_q, BLOCK_KV=tile.block_kv, **tile.launch_options,
+    rows = [packed(tensor, unit=1) for tensor in tensors]
+    unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
+    kernels.flash_decode[(batch * programs * parts,)](
+        *rows, *others, partial, partial_lse, *(row_strides(tensor, unit) for tensor in rows), mask_strides, row_strides(partial),
+        *numbers, parts, **constants, BLOCK_Q=tile.block_q, BLOCK_KV=tile.block_kv, UNIT=unit, **tile.launch_options,
     )  # fmt: skip
     if parts > 1:
         kernels.flash_merge[(batch * heads * q_len * -(-d_v // MERGED),)](

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 from attn_course.gpu.call import FAR, INTEGERS, Call, described, validate
 from attn_course.gpu.configurations import LEAST, MAX_D, MEDIUM, shared_bytes
@@ -33,8 +34,8 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     `return_lse` also the natural log-sum-exp (*batch, q_len) in float32 (float64 for float64 inputs). Sums over broadcast axes and
     shared heads have a fixed order, so gradients are the same to the bit in every run. A visible value that is NaN or infinite
     spoils its rows as a whole. Where the queries that share a key head are few, as in decoding, programs split the keys among them, and
-    what they find is merged, Eq. merge-of-finished-outputs. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad`
-    does.
+    what they find is merged, Eq. merge-of-finished-outputs. `torch.func.grad` and forward-mode derivatives do not pass through the kernels
+    and raise; `torch.autograd.grad` does.
 
     Raises TypeError and ValueError as `attn_course.gpu.attention` does, and ValueError if the kernels cannot take the tensors.
     Dao (2023), FlashAttention-2, arXiv:2307.08691; Dao, Haziza, Massa and Sizov (2023), Flash-Decoding.
@@ -49,7 +50,7 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     return (output, lse) if call.return_lse else output
 
 
-def unsupported(query: Tensor, key: Tensor, value: Tensor) -> str | None:
+def unsupported(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> str | None:
     """Return why the kernels cannot take these tensors, to follow "the backend triton": "needs a CUDA device; ..."; None if they can."""
     if find_spec("triton") is None:
         return "needs Triton, which is not installed (pip install 'attn_course[triton]', on Linux)"
@@ -66,6 +67,8 @@ def unsupported(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     if dtype == torch.bfloat16 and shared < MEDIUM:
         return "takes float16 and float32 on such a GPU, which has no arithmetic for bfloat16"
     most = MAX_D if shared >= MEDIUM else MAX_D // 2
+    if any(part is not None and unpack_dual(part).tangent is not None for part in (query, key, value, mask)):
+        return "has no forward-mode derivative (torch.func.jvp, jacfwd); take torch.autograd.grad, or the backend eager"
     widths = (query.shape[-1], value.shape[-1])
     if not all(1 <= width <= most for width in widths):
         return f"takes 1 to {most} features; got d_k = {widths[0]} and d_v = {widths[1]}"
@@ -76,7 +79,7 @@ def why_not(call: Call) -> str | None:
     """Return why the kernels cannot compute a call without changing its meaning ("it " and what is missing), or None if they can."""
     if call.return_weights:
         return "it never has the weights as a whole"
-    reason = unsupported(call.query, call.key, call.value)
+    reason = unsupported(call.query, call.key, call.value, call.mask)
     return None if reason is None else f"it {reason}"
 
 

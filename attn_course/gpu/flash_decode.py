@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from attn_course.gpu.flash_forward import softmax_step
-from attn_course.gpu.tiles import COUNTS, capped, is_spoilt, is_visible, keep_apart, load_rows, matmul, of_head, per_head
+from attn_course.gpu.tiles import COUNTS, capped, grown, is_spoilt, is_visible, keep_apart, load_rows, matmul, of_head, per_head, shrunk
 
 
 @triton.jit
@@ -17,10 +17,12 @@ def _attend(
     query, query_rest, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_stride,
     start, stop, places, kv_stops, lows, highs, slope, bound,
     D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
-    CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, REST: tl.constexpr, REST_PAD: tl.constexpr, CAREFUL: tl.constexpr,
+    CAPPED: tl.constexpr, NATURAL: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, UNIT: tl.constexpr, REST: tl.constexpr, REST_PAD: tl.constexpr,
+    CAREFUL: tl.constexpr,
 ):  # fmt: skip
-    """Return row_max, row_sum and acc after the keys start .. stop - 1. If CAREFUL, what a row may not see can hold NaN and infinity.
+    """Return row_max, row_sum and acc after the keys start .. stop - 1. If CAREFUL, what a row may not see can hold NaN and infinity,
+    and acc is that of `shrunk` values.
 
     Invariant, Eq. tiled-attention-update: after each tile row_max is the largest score seen, row_sum the sum of exp(score - row_max),
     and acc the same sum times value.
@@ -30,22 +32,24 @@ def _attend(
     acc = tl.zeros([BLOCK_Q, D_V_PAD], ACC)
     for tile_start in tl.range(start, stop, BLOCK_KV):
         cols = tile_start + tl.arange(0, BLOCK_KV)
-        key = load_rows(key_ptr, tile_start, stop, key_stride, BLOCK_KV, D_K, D_K_PAD, True)
+        key = load_rows(key_ptr, tile_start, stop, key_stride, BLOCK_KV, D_K, D_K_PAD, True, UNIT)
         products = matmul(query, tl.trans(key), ACC)
         if REST:  # one tile is key and value, Eq. absorbed-latent-attention
             value = key
-            rest = load_rows(key_ptr + D_K, tile_start, stop, key_stride, BLOCK_KV, REST, REST_PAD, True)
+            rest = load_rows(key_ptr + D_K, tile_start, stop, key_stride, BLOCK_KV, REST, REST_PAD, True, UNIT)
             products = matmul(query_rest, tl.trans(rest), ACC, products)
         else:
-            value = load_rows(value_ptr, tile_start, stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
+            value = load_rows(value_ptr, tile_start, stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True, UNIT)
         scores = capped(products, slope, bound, CAPPED)
         visible = is_visible(places[:, None], cols[None, :], lows[:, None], highs[:, None], kv_stops[:, None], LOW, HIGH)
         if MASK == "bool":
-            visible = visible & (tl.load(mask_ptr[:, None] + cols[None, :] * mask_stride, mask=visible, other=0) != 0)
+            mask_ptrs = (mask_ptr + tl.cast(tile_start, tl.int64) * mask_stride)[:, None] + tl.arange(0, BLOCK_KV)[None, :] * mask_stride
+            visible = visible & (tl.load(mask_ptrs, mask=visible, other=0) != 0)
         scores = tl.where(visible, scores, float("-inf"))
-        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, "ln 2")
+        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, "1" if NATURAL else "ln 2")
         if CAREFUL:
             p, value = keep_apart(p, value, scores)
+            value = shrunk(value)
         acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
     return row_max, row_sum, acc
 
@@ -56,17 +60,18 @@ def flash_decode(
     query_strides, key_strides, value_strides, mask_strides, partial_strides,
     n_heads, q_len, kv_len, low, high, slope, bound, n_parts,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
-    CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, REST: tl.constexpr = 0, REST_PAD: tl.constexpr = 16,
+    CAPPED: tl.constexpr, NATURAL: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, UNIT: tl.constexpr,
+    REST: tl.constexpr = 0, REST_PAD: tl.constexpr = 16,
 ):  # fmt: skip
     """One program attends over one part of the keys of one key head, for BLOCK_Q of the GROUP * q_len queries that share it.
 
     ============  ==================================  ======================  ===============================================
     pointer       shape                               dtype                   strides
     ============  ==================================  ======================  ===============================================
-    query         (batch, n_heads, q_len, D_K)        float16, bfloat16, ...  (batch, head, row) / 8; features lie together
-    key           (batch, n_heads/GROUP, kv_len, D_K) that of query           (batch, head, row) / 8
-    value         (batch, n_heads/GROUP, kv_len, D_V) that of query           (batch, head, row) / 8
+    query         (batch, n_heads, q_len, D_K)        float16, bfloat16, ...  (batch, head, row) / UNIT; features lie together
+    key           (batch, n_heads/GROUP, kv_len, D_K) that of query           (batch, head, row) / UNIT
+    value         (batch, n_heads/GROUP, kv_len, D_V) that of query           (batch, head, row) / UNIT
     mask          (batch, n_heads, q_len, kv_len)     uint8                   (batch, head, row, column), 0 to broadcast
     lows, highs   (batch, n_heads) or None            int32                   contiguous; else low, high for all
     lengths       (batch, n_heads) or None            int32                   contiguous; else kv_len for all
@@ -106,34 +111,41 @@ def flash_decode(
     start = first + part * part_len
     stop = tl.minimum(stop, start + part_len)
 
+    query_ptr = of_head(query_ptr, batch, heads, query_strides, UNIT)
     dims = tl.arange(0, D_K_PAD)
-    query_ptrs = (of_head(query_ptr, batch, heads, query_strides) + places * (query_strides[2] * 8))[:, None] + dims[None, :]
+    query_ptrs = (query_ptr + tl.cast(places, tl.int64) * query_strides[2] * UNIT)[:, None] + dims[None, :]
     query = tl.load(query_ptrs, mask=is_in[:, None] & (dims[None, :] < D_K), other=0.0)
     query_rest = query
     if REST:
         dims = D_K + tl.arange(0, REST_PAD)
-        query_ptrs = (of_head(query_ptr, batch, heads, query_strides) + places * (query_strides[2] * 8))[:, None] + dims[None, :]
+        query_ptrs = (query_ptr + tl.cast(places, tl.int64) * query_strides[2] * UNIT)[:, None] + dims[None, :]
         query_rest = tl.load(query_ptrs, mask=is_in[:, None] & (dims[None, :] < D_K + REST), other=0.0)
     if MASK == "bool":
         mask_ptr += tl.cast(batch, tl.int64) * mask_strides[0] + tl.cast(heads, tl.int64) * mask_strides[1]
         mask_ptr += tl.cast(places, tl.int64) * mask_strides[2]  # of each row
-    key_ptr = of_head(key_ptr, batch, kv_head, key_strides)
-    value_ptr = of_head(value_ptr, batch, kv_head, value_strides)
+    key_ptr = of_head(key_ptr, batch, kv_head, key_strides, UNIT)
+    value_ptr = of_head(value_ptr, batch, kv_head, value_strides, UNIT)
     where_to_look = (query, query_rest, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides[3],
                      start, stop, places, kv_stops, lows, highs, slope, bound)  # fmt: skip
     row_max, row_sum, acc = _attend(
-        *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, REST, REST_PAD, CAREFUL=False
-    )
-    if is_spoilt(acc):  # as in `flash_forward`
+        *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, NATURAL, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, UNIT, REST, REST_PAD,
+        CAREFUL=False,
+    )  # fmt: skip
+    spoilt = is_spoilt(acc)
+    if spoilt:  # here and now: a step of decoding has no time for a second launch
         row_max, row_sum, acc = _attend(
-            *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, REST, REST_PAD, CAREFUL=True
-        )
+            *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, NATURAL, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, UNIT, REST, REST_PAD,
+            CAREFUL=True,
+        )  # fmt: skip
 
     is_blind = row_sum == 0.0
-    lse = (row_max + tl.log2(tl.where(is_blind, 1.0, row_sum))) * 0.6931471805599453  # ln 2
+    log_sum = tl.log2(tl.where(is_blind, 1.0, row_sum))
+    lse = row_max + log_sum * 0.6931471805599453 if NATURAL else (row_max + log_sum) * 0.6931471805599453  # ln 2
     acc = acc / tl.where(is_blind, 1.0, row_sum)[:, None]
+    acc = tl.where(spoilt, grown(acc, value_ptr.dtype.element_ty), acc)
     dims = tl.arange(0, D_V_PAD)
-    row_ptrs = of_head(partial_ptr, batch, heads, partial_strides) + places * (partial_strides[2] * 8) + part * (partial_strides[3] * 8)
+    row_ptrs = of_head(partial_ptr, batch, heads, partial_strides) + part * (partial_strides[3] * 8)
+    row_ptrs += tl.cast(places, tl.int64) * partial_strides[2] * 8
     is_stored = is_in[:, None] & (dims[None, :] < D_V)
     tl.store(row_ptrs[:, None] + dims[None, :], acc.to(partial_ptr.dtype.element_ty), mask=is_stored)
     tl.store(lse_ptr + (tl.cast(pairs, tl.int64) * q_len + places) * n_parts + part, lse, mask=is_in)
@@ -162,10 +174,11 @@ def flash_merge(
     weights = tl.exp2((lses - shift) * 1.4426950408889634)  # log2(e)
     total = tl.sum(weights, 0)
     total = tl.where(total == 0.0, 1.0, total)
-    partial_ptrs = of_head(partial_ptr, batch, head, partial_strides) + place * (partial_strides[2] * 8)
+    weights /= total  # first: a sum of the largest values there are would be infinite
+    partial_ptrs = of_head(partial_ptr, batch, head, partial_strides) + tl.cast(place, tl.int64) * partial_strides[2] * 8
     partial_ptrs += parts[:, None] * (partial_strides[3] * 8) + dims[None, :]
     partial = tl.load(partial_ptrs, mask=(parts[:, None] < n_parts) & (dims[None, :] < D_V), other=0.0)
-    output = tl.sum(weights[:, None] * partial, 0) / total
-    output_ptrs = of_head(output_ptr, batch, head, output_strides) + place * (output_strides[2] * 8) + dims
+    output = tl.sum(weights[:, None] * partial, 0)
+    output_ptrs = of_head(output_ptr, batch, head, output_strides) + tl.cast(place, tl.int64) * output_strides[2] * 8 + dims
     tl.store(output_ptrs, output.to(output_ptr.dtype.element_ty), mask=dims < D_V)
     tl.store(lse_ptr + row, largest + tl.log2(total) * 0.6931471805599453)

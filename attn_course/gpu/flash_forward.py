@@ -11,6 +11,7 @@ from attn_course.gpu.tiles import (
     capped,
     edge_tile,
     edge_tiles,
+    grown,
     is_spoilt,
     is_visible,
     keep_apart,
@@ -19,6 +20,7 @@ from attn_course.gpu.tiles import (
     matmul,
     of_head,
     per_head,
+    shrunk,
     store_rows,
     tile_range,
 )  # fmt: skip
@@ -48,74 +50,14 @@ def softmax_step(scores, row_max, row_sum, slope, UNIT: tl.constexpr):
     return new_max, row_sum * rescale + tl.sum(p, 1), rescale, p
 
 
-@triton.jit
-def _attend(
-    query, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_strides,
-    row_start, row_stop, q_len, kv_len, kv_stop, low, high, slope, bound,
-    D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
-    CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
-):  # fmt: skip
-    """Return row_max, row_sum and acc after all tiles of keys. If CAREFUL, what a row may not see can hold NaN and infinity.
-
-    Invariant, Eq. tiled-attention-update: after any set of tiles, row_max is the largest score seen, row_sum the sum of exp(score -
-    row_max), and
-    acc, once the weights p still in hand are multiplied with their values, the same sum times value. Tiles may come in any order,
-    Eq. merging-is-commutative-monoid: first those that every row sees whole, without a mask, then those at the edges.
-    """
-    WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
-    UNIT: tl.constexpr = "1" if MASK == "float" else "ln 2"
-    rows = row_start + tl.arange(0, BLOCK_Q)
-    row_max = tl.full([BLOCK_Q], float("-inf"), ACC)
-    row_sum = tl.zeros([BLOCK_Q], ACC)
-    acc = tl.zeros([BLOCK_Q, D_V_PAD], ACC)
-    first, full_start, full_stop, last = tile_range(row_start, row_stop, low, high, kv_stop, BLOCK_KV, LOW, HIGH, WHOLE)
-
-    # Whole tiles, skewed: the matrix units multiply tile i - 1 with its values while the others take the softmax of tile i. What is
-    # still in flight may not be touched, so acc waits for its rescaling until the next turn.
-    if WHOLE:
-        WHOLE_UNIT: tl.constexpr = UNIT if CAPPED else "products"
-        key = load_rows(key_ptr, full_start, full_stop, key_stride, BLOCK_KV, D_K, D_K_PAD, True)
-        scores = matmul(query, tl.trans(key), ACC)
-        if CAPPED:
-            scores = capped(scores, slope, bound, CAPPED)
-        scores = tl.where(full_start < full_stop, scores, float("-inf"))  # there may be no whole tile
-        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, WHOLE_UNIT)
-        for start in tl.range(full_start + BLOCK_KV, full_stop, BLOCK_KV):
-            key = load_rows(key_ptr, start, full_stop, key_stride, BLOCK_KV, D_K, D_K_PAD, False)
-            scores = matmul(query, tl.trans(key), ACC)
-            value = load_rows(value_ptr, start - BLOCK_KV, full_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, False)
-            acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
-            if CAPPED:
-                scores = capped(scores, slope, bound, CAPPED)
-            row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, WHOLE_UNIT)
-        final = tl.maximum(full_stop - BLOCK_KV, full_start)
-        value = load_rows(value_ptr, final, full_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
-        acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
-
-    for edge in tl.range(0, edge_tiles(first, full_start, full_stop, last, BLOCK_KV)):
-        start = edge_tile(edge, first, full_start, full_stop, BLOCK_KV)
-        cols = start + tl.arange(0, BLOCK_KV)
-        key = load_rows(key_ptr, start, kv_stop, key_stride, BLOCK_KV, D_K, D_K_PAD, True)
-        scores = capped(matmul(query, tl.trans(key), ACC), slope, bound, CAPPED)
-        visible = is_visible(rows[:, None], cols[None, :], low, high, kv_stop, LOW, HIGH)
-        scores = masked(scores, visible, mask_ptr, row_start, start, rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK)
-        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, UNIT)
-        value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
-        if CAREFUL:
-            p, value = keep_apart(p, value, scores)
-        acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
-    return row_max, row_sum, acc
-
-
 @triton.jit(do_not_specialize=COUNTS)
 def flash_forward(
-    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, output_ptr, lse_ptr, rest_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, output_ptr, lse_ptr, rest_ptr, spoilt_ptr,
     query_strides, key_strides, value_strides, mask_strides, output_strides,
     n_heads, q_len, kv_len, low, high, slope, bound,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
-    CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
+    CAPPED: tl.constexpr, NATURAL: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
     """One program computes BLOCK_Q rows of the output of one head. Dao (2023), Algorithm 1, arXiv:2307.08691.
 
@@ -130,11 +72,24 @@ def flash_forward(
     lengths       (batch, n_heads) or None            int32                   contiguous; else kv_len for all
     output        (batch, n_heads, q_len, D_V)        that of query           (batch, head, row) / 8
     lse, rest     (batch, n_heads, q_len)             ACC                     contiguous
+    spoilt        (programs,)                         uint8                   contiguous
     ============  ==================================  ======================  ===============================================
 
     Row i sees the columns i + low .. i + high as far as LOW and HIGH say. The natural log-sum-exp of a row is lse + rest: `rest` is
-    what lse cannot hold beside a float mask of large numbers, and is written for such a mask only.
+    what lse cannot hold beside large numbers, and is written if scores are NATURAL, and not in units of ln 2.
+
+    Launched twice. Each program says in `spoilt` whether it met NaN or infinity: in what a row sees, or as 0 * NaN. If CAREFUL, those
+    that did compute their rows anew; what a row may not see can hold NaN and infinity then, and values may be the largest there are.
+
+    Invariant, Eq. tiled-attention-update: after any set of tiles, row_max is the largest score seen, row_sum the sum of exp(score -
+    row_max), and acc, once the weights p still in hand are multiplied with their values, the same sum times value. Tiles may come in
+    any order, Eq. merging-is-commutative-monoid: first those that every row sees whole, without a mask, then those at the edges.
     """
+    if CAREFUL:  # noqa: SIM102 - known when it is compiled, what follows is not
+        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+            return
+    WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
+    UNIT: tl.constexpr = "1" if NATURAL else "ln 2" if CAPPED else "products"
     n_blocks = tl.cdiv(q_len, BLOCK_Q)
     row_start = (n_blocks - 1 - tl.program_id(0) % n_blocks) * BLOCK_Q  # the longest rows of a causal mask first
     pair = tl.program_id(0) // n_blocks
@@ -149,25 +104,60 @@ def flash_forward(
     kv_stop = tl.minimum(per_head(lengths_ptr, pair, kv_len), kv_len)
     row_stop = tl.minimum(row_start + BLOCK_Q, q_len)
     query = load_rows(of_head(query_ptr, batch, head, query_strides), row_start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, True)
+    rows = row_start + tl.arange(0, BLOCK_Q)
+    row_max = tl.full([BLOCK_Q], float("-inf"), ACC)
+    row_sum = tl.zeros([BLOCK_Q], ACC)
+    acc = tl.zeros([BLOCK_Q, D_V_PAD], ACC)
+    first, full_start, full_stop, last = tile_range(row_start, row_stop, low, high, kv_stop, BLOCK_KV, LOW, HIGH, WHOLE)
 
-    where_to_look = (query, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides,
-                     row_start, row_stop, q_len, kv_len, kv_stop, low, high, slope, bound)  # fmt: skip
-    row_max, row_sum, acc = _attend(
-        *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=False
-    )
-    if is_spoilt(acc):  # NaN or infinity was met: by somebody who sees it, or as 0 * NaN
-        row_max, row_sum, acc = _attend(
-            *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=True
-        )
+    # Whole tiles, skewed: the matrix units multiply tile i - 1 with its values while the others take the softmax of tile i. What is
+    # still in flight may not be touched, so acc waits for its rescaling until the next turn.
+    if WHOLE:
+        key = load_rows(key_ptr, full_start, full_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, True)
+        scores = matmul(query, tl.trans(key), ACC)
+        if UNIT != "products":
+            scores = capped(scores, slope, bound, CAPPED)
+        scores = tl.where(full_start < full_stop, scores, float("-inf"))  # there may be no whole tile
+        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, UNIT)
+        for start in tl.range(full_start + BLOCK_KV, full_stop, BLOCK_KV):
+            key = load_rows(key_ptr, start, full_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, False)
+            scores = matmul(query, tl.trans(key), ACC)
+            value = load_rows(value_ptr, start - BLOCK_KV, full_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, False)
+            acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
+            if UNIT != "products":
+                scores = capped(scores, slope, bound, CAPPED)
+            row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, UNIT)
+        final = tl.maximum(full_stop - BLOCK_KV, full_start)
+        value = load_rows(value_ptr, final, full_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
+        acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
+
+    for edge in tl.range(0, edge_tiles(first, full_start, full_stop, last, BLOCK_KV), num_stages=None if WHOLE else 1):
+        start = edge_tile(edge, first, full_start, full_stop, BLOCK_KV)
+        cols = start + tl.arange(0, BLOCK_KV)
+        key = load_rows(key_ptr, start, kv_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, True)
+        scores = matmul(query, tl.trans(key), ACC)
+        if UNIT != "products":
+            scores = capped(scores, slope, bound, CAPPED)
+        visible = is_visible(rows[:, None], cols[None, :], low, high, kv_stop, LOW, HIGH)
+        scores = masked(scores, visible, mask_ptr, row_start, start, rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK)
+        row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, UNIT)
+        value = load_rows(value_ptr, start, kv_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
+        if CAREFUL:
+            p, value = keep_apart(p, value, scores)
+            value = shrunk(value)
+        acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
 
     is_blind = row_sum == 0.0  # a row that sees nothing: output 0 and lse -inf
     row_max = tl.where(is_blind, 0.0, row_max)
     row_sum = tl.where(is_blind, 1.0, row_sum)
-    output_ptr = of_head(output_ptr, batch, head, output_strides)
-    store_rows(output_ptr, acc / row_sum[:, None], row_start, q_len, output_strides[2], BLOCK_Q, D_V, D_V_PAD)  # Eq. row-lse-and-output
-    rows = row_start + tl.arange(0, BLOCK_Q)
+    output = acc / row_sum[:, None]  # Eq. row-lse-and-output
+    if CAREFUL:
+        output = grown(output, value_ptr.dtype.element_ty)
+    else:
+        tl.store(spoilt_ptr + tl.program_id(0), is_spoilt(acc).to(tl.uint8))
+    store_rows(of_head(output_ptr, batch, head, output_strides), output, row_start, q_len, output_strides[2], BLOCK_Q, D_V, D_V_PAD)
     places = tl.cast(pair, tl.int64) * q_len + rows
-    if MASK == "float":
+    if NATURAL:
         log_sum = tl.log2(row_sum) * 0.6931471805599453  # ln 2
         lse = row_max + log_sum
         tl.store(rest_ptr + places, log_sum - (lse - row_max), mask=rows < q_len)

@@ -1,13 +1,13 @@
 """The kernels as two operators of torch, forward and backward, which autograd and torch.compile know how to handle."""
 
-from collections.abc import Callable
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import torch
 
 from attn_course.gpu import decoding
-from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded, shared_bytes
-from attn_course.gpu.layout import laid_out, packed, row_strides
+from attn_course.gpu.configurations import Configuration, configuration, padded, shared_bytes
+from attn_course.gpu.layout import FARTHEST, laid_out, packed, row_strides
 
 LOG2_E = 1.4426950408889634
 LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
@@ -18,31 +18,77 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def scores_by(scale: float, softcap: float | None, kind: str) -> tuple[float, float, bool]:
-    """Return how scores are made of q . k: slope, bound, and whether there is a bound.
+def scores_by(dtype: torch.dtype, scale: float, softcap: float | None, kind: str = "none") -> tuple[float, float, dict[str, bool]]:
+    """Return how scores are made of q . k: slope, bound, and as constants whether there is a bound and whether they are natural.
 
-    They are natural beside a float mask, and else in units of ln 2, Eq. exponential-in-base-two.
+    They are natural beside a float mask (`kind`) and in float32, where a score may be so large that a factor makes it infinite, or if
+    float32 does not hold the slope, and else in units of ln 2, Eq. exponential-in-base-two.
     """
-    unit = 1.0 if kind == "float" else LOG2_E
+    limits = torch.finfo(torch.float32)
+    natural = kind == "float" or dtype in (torch.float32, torch.float64) or not limits.tiny < scale * LOG2_E < limits.max
+    unit = 1.0 if natural else LOG2_E
     if softcap is None or softcap > LINEAR_CAP:
-        return scale * unit, 0.0, False
+        return scale * unit, 0.0, {"CAPPED": False, "NATURAL": natural}
     softcap = max(softcap, 1.0 / LINEAR_CAP)  # a slope that float32 can hold
-    return scale / softcap, softcap * unit, True
+    return scale / softcap, softcap * unit, {"CAPPED": True, "NATURAL": natural}
 
 
-def mask_arguments(mask: torch.Tensor | None, shape: tuple[int, int, int, int]) -> tuple[torch.Tensor | None, tuple[int, ...], str]:
-    """Return the mask as bytes or floats, its strides in a tensor of `shape` (0 where an axis is broadcast), and its kind."""
+def mask_arguments(mask: torch.Tensor | None) -> tuple[torch.Tensor | None, tuple[int, ...], str]:
+    """Return the mask as bytes or floats, its strides (0 where an axis is broadcast), and its kind; copied if it lies too far apart."""
     if mask is None:
         return None, (0, 0, 0, 0), "none"
-    strides = tuple(0 if have == 1 and want != 1 else stride for have, want, stride in zip(mask.shape, shape, mask.stride(), strict=True))
+    if sum(stride for stride, length in zip(mask.stride()[2:], mask.shape[2:], strict=True) if length > 1) >= FARTHEST:
+        mask = mask.contiguous()
+    strides = tuple(0 if length == 1 else stride for stride, length in zip(mask.stride(), mask.shape, strict=True))
     return (mask.view(torch.uint8), strides, "bool") if mask.dtype == torch.bool else (mask, strides, "float")
 
 
-def sizes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> dict[str, Any]:
-    """Return the compile-time sizes of a call."""
+class _Common(NamedTuple):
+    """What every kernel is launched with besides query, key, value and what it computes."""
+
+    tensors: tuple[torch.Tensor | None, ...]  # mask, lows, highs, lengths
+    mask_strides: tuple[int, ...]
+    numbers: tuple[float, ...]  # n_heads, q_len, kv_len, low, high, slope, bound
+    constants: dict[str, Any]
+    how: dict[str, Any]  # what `configuration` is to know besides the kernel, the widths and the dtype
+
+
+def _common(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    lows: torch.Tensor | None,
+    highs: torch.Tensor | None,
+    lengths: torch.Tensor | None,
+    low: int | None,
+    high: int | None,
+    scale: float,
+    softcap: float | None,
+) -> _Common:
+    from attn_course.gpu import tiles
+
+    mask, mask_strides, kind = mask_arguments(mask)
+    slope, bound, scores = scores_by(query.dtype, scale, softcap, kind)
     d_k, d_v = query.shape[-1], value.shape[-1]
-    group = query.shape[1] // max(key.shape[1], 1)
-    return {"GROUP": group, "D_K": d_k, "D_V": d_v, "D_K_PAD": padded(d_k), "D_V_PAD": padded(d_v)}
+    constants = {"GROUP": query.shape[1] // key.shape[1], "D_K": d_k, "D_V": d_v, "D_K_PAD": padded(d_k), "D_V_PAD": padded(d_v),
+                 "ACC": tiles.ACCUMULATORS[accumulator(query.dtype)], **scores, "MASK": kind,
+                 "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
+    numbers = (query.shape[1], query.shape[2], key.shape[2], low or 0, high or 0, slope, bound)
+    how = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
+    return _Common((mask, lows, highs, lengths), mask_strides, numbers, constants, how)
+
+
+def _launch_twice(
+    kernel: Any, programs: int, chosen: Configuration, tensors: list[Any], others: list[Any], constants: dict[str, Any]
+) -> None:
+    """Launch a kernel, and once more for the programs that met NaN or infinity; the others end at once."""
+    spoilt = tensors[0].new_empty(programs, dtype=torch.uint8)
+    for careful in (False, True):
+        kernel[(programs,)](
+            *tensors, spoilt, *others, **constants, BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, CAREFUL=careful,
+            **chosen.launch_options,
+        )  # fmt: skip
 
 
 @torch.library.custom_op("attn_course::flash_forward", mutates_args=())
@@ -59,7 +105,7 @@ def flash_forward(
     scale: float,
     softcap: float | None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Compute output (batch, heads, q_len, d_v), lse (batch, heads, q_len), and its rest (beside a float mask; else empty).
+    """Compute output (batch, heads, q_len, d_v), lse (batch, heads, q_len), and its rest (beside a float mask and in float32).
 
     See the kernel for the arguments; `low` and `high` are None where neither they nor their tables bound the band.
     """
@@ -70,47 +116,35 @@ def flash_forward(
         options = (mask, lows, highs, lengths, low, high, scale, softcap)
         output, lse, rest = flash_forward(query.float(), key.float(), value.float(), *options)
         return laid_out(query, value.shape[-1]).copy_(output), lse, rest
-    output, lse, rest = _forward_results(query, value, mask)
+    output, lse, rest = _forward_results(query, value)
     if output.numel() == 0 or key.numel() == 0:
         return output.zero_(), lse.fill_(-torch.inf), rest.zero_()
-    query, key, value = (packed(tensor) for tensor in (query, key, value))
     batch, heads, q_len, d_k = query.shape
     kv_len, d_v = value.shape[2:]
-    mask, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
-    slope, bound, is_capped = scores_by(scale, softcap, kind)
-    tensors = (query, key, value, mask, lows, highs, lengths)
-    strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides)
-    numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
-    constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
-                 "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
-    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
-    short = decoding.tile_for(q_len * constants["GROUP"], d_k, d_v, query.dtype, **how) if kind != "float" else None
-    chosen = configuration("forward", d_k, d_v, query.dtype, **how)
+    common = _common(query, key, value, mask, lows, highs, lengths, low, high, scale, softcap)
+    keys = decoding.keys_met(low, high, q_len, kv_len)
+    chosen = configuration("forward", d_k, d_v, query.dtype, **common.how)
     with torch.cuda.device_of(query):
-        if short is not None:
-            keys = decoding.keys_met(low, high, q_len, kv_len)
-            decoding.launch(tensors, strides, numbers, constants, short, keys, output, lse)
-        else:
-            kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
-                *tensors, output, lse, rest if kind == "float" else None, *strides, row_strides(output), *numbers, **constants,
-                BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
-            )  # fmt: skip
+        if common.constants["MASK"] != "float" and decoding.is_for(q_len, heads, heads // key.shape[1], keys, chosen, query.device):
+            tile = decoding.tile_for(q_len * heads // key.shape[1], d_k, d_v, query.dtype, **common.how)
+            decoding.launch((query, key, value), *common[:4], tile, keys, output, lse)
+            return output, lse, rest.zero_() if common.constants["NATURAL"] else rest
+        query, key, value = (packed(tensor) for tensor in (query, key, value))
+        tensors = [query, key, value, *common.tensors, output, lse, rest]
+        others = [row_strides(query), row_strides(key), row_strides(value), common.mask_strides, row_strides(output), *common.numbers]
+        _launch_twice(kernels.flash_forward, -(-q_len // chosen.block_q) * batch * heads, chosen, tensors, others, common.constants)
     return output, lse, rest
 
 
-def _forward_results(
-    query: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The output, lse and rest of a forward pass, not yet written."""
-    rows = query.shape[:3]
-    has_rest = mask is not None and mask.dtype != torch.bool
-    lse = query.new_empty(rows, dtype=accumulator(query.dtype))
-    return laid_out(query, value.shape[-1]), lse, lse.new_empty(rows if has_rest else (0,))
+def _forward_results(query: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The output, lse and rest of a forward pass, not yet written; rest is read only where the kernel writes it."""
+    lse = query.new_empty(query.shape[:3], dtype=accumulator(query.dtype))
+    return laid_out(query, value.shape[-1]), lse, torch.empty_like(lse)
 
 
 @flash_forward.register_fake
-def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, *options: Any) -> tuple[torch.Tensor, ...]:
-    return _forward_results(query, value, mask)
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any) -> tuple[torch.Tensor, ...]:
+    return _forward_results(query, value)
 
 
 @torch.library.custom_op("attn_course::flash_backward", mutates_args=())
@@ -131,88 +165,85 @@ def flash_backward(
     high: int | None,
     scale: float,
     softcap: float | None,
-    needs_d_mask: bool,
+    needed: list[bool],
 ) -> list[torch.Tensor]:
-    """Compute the gradients of query, key and value, and with `needs_d_mask` that of the mask."""
+    """Compute those gradients that are `needed`: of query; of key and value; of the mask."""
     from attn_course.gpu import flash_backward as kernels
     from attn_course.gpu import flash_backward_mask as mask_kernels
     from attn_course.gpu import flash_row_terms as row_kernels
     from attn_course.gpu import tiles
 
-    found = _gradients_of(query, key, value)
+    found = _gradients_of(query, key, value, mask, needed)
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:
         wide = [tensor.float() for tensor in (query, key, value)]
-        options = (mask, lows, highs, lengths, low, high, scale, softcap, needs_d_mask)
+        options = (mask, lows, highs, lengths, low, high, scale, softcap, needed)
         gradients = flash_backward(d_output.float(), d_lse, output.float(), lse, rest, *wide, *options)
-        return [*(narrow.copy_(gradient) for narrow, gradient in zip(found, gradients, strict=False)), *gradients[3:]]
+        return [narrow.copy_(gradient) for narrow, gradient in zip(found, gradients, strict=True)]
     if output.numel() == 0 or key.numel() == 0:
-        return [*(gradient.zero_() for gradient in found), *([mask.new_zeros(mask.shape)] if mask is not None and needs_d_mask else [])]
+        return [gradient.zero_() for gradient in found]
 
     query, key, value, output, d_output = (packed(tensor) for tensor in (query, key, value, output, d_output))
     batch, heads, q_len, d_k = query.shape
     kv_len, d_v = value.shape[2:]
-    mask_or_bytes, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
-    slope, bound, is_capped = scores_by(scale, softcap, kind)
+    common = _common(query, key, value, mask, lows, highs, lengths, low, high, scale, softcap)
+    constants, how = common.constants, common.how
     shift, delta = torch.empty_like(lse), torch.empty_like(lse)
-    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, shift, rest if kind == "float" else None, delta)
-    strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(d_output))
-    numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
-    constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
-                 "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
-
-    def launch(
-        name: Kernel,
-        kernel: Any,
-        blocks: Callable[[Configuration], int],
-        outputs: list[torch.Tensor],
-        output_strides: list[tuple[int, ...]],
-        *more: float,
-    ) -> None:
-        chosen = configuration(name, d_k, d_v, query.dtype, **how)
-        kernel[(blocks(chosen),)](
-            *tensors, *outputs, *strides, *output_strides, *numbers, *more, **constants,
-            BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
-        )  # fmt: skip
-
-    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
-    kv_pairs = batch * key.shape[1]
-    d_query, *d_key_value = found
+    tensors = [query, key, value, *common.tensors, d_output, shift, rest, delta]
+    strides = [row_strides(query), row_strides(key), row_strides(value), common.mask_strides, row_strides(d_output)]
     with torch.cuda.device_of(query):
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
             *(output, d_output, lse, None if d_lse is None else d_lse.contiguous(), shift, delta),
             *(row_strides(output), row_strides(d_output), heads, q_len),
-            D_V=d_v, D_V_PAD=padded(d_v), MASK=kind, ACC=constants["ACC"], BLOCK_Q=64,
+            D_V=d_v, D_V_PAD=padded(d_v), NATURAL=constants["NATURAL"], ACC=constants["ACC"], BLOCK_Q=64,
         )  # fmt: skip
-        launch("backward_key_value", kernels.flash_backward_key_value, lambda c: -(-kv_len // c.block_kv) * kv_pairs,
-               d_key_value, [row_strides(gradient) for gradient in d_key_value], scale)  # fmt: skip
-        launch("backward_query", kernels.flash_backward_query, lambda c: -(-q_len // c.block_q) * batch * heads,
-               [d_query], [row_strides(d_query)], scale)  # fmt: skip
-        if mask is None or not needs_d_mask:
-            return found
-        d_mask = lse.new_empty(*mask.shape[:2], q_len, kv_len)
-        shared = (batch // mask.shape[0], heads // mask.shape[1])
-        masks = mask.shape[0] * mask.shape[1]
-        launch("backward_mask", mask_kernels.flash_backward_mask, lambda c: -(-q_len // c.block_q) * -(-kv_len // c.block_kv) * masks,
-               [d_mask], [d_mask.stride()[:3]], mask.shape[1], *shared)  # fmt: skip
-    return [*found, d_mask.sum_to_size(mask.shape).to(mask.dtype)]
+        left = iter(found)
+        if needed[0]:
+            chosen, d_query = configuration("backward_query", d_k, d_v, query.dtype, **how), next(left)
+            programs = -(-q_len // chosen.block_q) * batch * heads
+            others = [*strides, row_strides(d_query), *common.numbers, scale]
+            _launch_twice(kernels.flash_backward_query, programs, chosen, [*tensors, d_query], others, constants)
+        if needed[1]:
+            chosen, d_key_value = configuration("backward_key_value", d_k, d_v, query.dtype, **how), [next(left), next(left)]
+            programs = -(-kv_len // chosen.block_kv) * batch * key.shape[1]
+            others = [*strides, *map(row_strides, d_key_value), *common.numbers, scale]
+            _launch_twice(kernels.flash_backward_key_value, programs, chosen, [*tensors, *d_key_value], others, constants)
+        if mask is not None and needed[2]:
+            chosen = configuration("backward_mask", d_k, d_v, query.dtype, **how)
+            q_blocks, kv_blocks = -(-q_len // chosen.block_q), -(-kv_len // chosen.block_kv)
+            summed = "queries" if mask.shape[2] == 1 else "keys" if mask.shape[3] == 1 else "none"
+            entries = mask.shape[:2] if summed == "none" else (batch, heads)
+            shared = (batch // entries[0], heads // entries[1])
+            members = {"queries": q_blocks, "keys": kv_blocks, "none": math.prod(shared)}[summed]
+            programs = math.prod(entries) * (1 if summed == "queries" else q_blocks) * (1 if summed == "keys" else kv_blocks)
+            d_mask = lse.new_empty(*entries, 1 if summed == "queries" else q_len, 1 if summed == "keys" else kv_len)
+            mask_kernels.flash_backward_mask[(programs,)](
+                *tensors, d_mask, *strides, d_mask.stride()[:3], *common.numbers, entries[1], members, shared[1],
+                **constants, BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, SUMMED=summed, **chosen.launch_options,
+            )  # fmt: skip
+            next(left).copy_(d_mask.sum_to_size(mask.shape))
+    return found
 
 
-def _gradients_of(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    """Room for a gradient of each tensor, with its axes in the same order of memory."""
-    return [laid_out(tensor, tensor.shape[-1]) for tensor in tensors]
+def _gradients_of(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, needed: list[bool]
+) -> list[torch.Tensor]:
+    """Room for the gradients, with their axes in the same order of memory."""
+    tensors = [*([query] if needed[0] else []), *([key, value] if needed[1] else [])]
+    room = [laid_out(tensor, tensor.shape[-1]) for tensor in tensors]
+    return [*room, mask.new_empty(mask.shape)] if mask is not None and needed[2] else room
 
 
 @flash_backward.register_fake
 def _(*arguments: Any) -> list[torch.Tensor]:
     query, key, value, mask = arguments[5:9]
-    needs_d_mask = arguments[-1]
-    return [*_gradients_of(query, key, value), *([mask.new_empty(mask.shape)] if needs_d_mask else [])]
+    return _gradients_of(query, key, value, mask, arguments[-1])
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
     ctx.save_for_backward(*output, *inputs[:7])
     ctx.options = inputs[7:]
-    ctx.needs_d_mask = inputs[3] is not None and inputs[3].dtype != torch.bool and ctx.needs_input_grad[3]
+    query, key, value, mask = ctx.needs_input_grad[:4]
+    ctx.needed = [query, key or value, mask]
     ctx.mark_non_differentiable(output[2])
     ctx.set_materialize_grads(False)
 
@@ -222,8 +253,10 @@ def _gradients(ctx: Any, d_output: torch.Tensor | None, d_lse: torch.Tensor | No
     output, lse, rest, *inputs = ctx.saved_tensors
     if d_output is None:
         d_output = torch.zeros_like(output)
-    found = flash_backward(d_output, d_lse, output, lse, rest, *inputs, *ctx.options, ctx.needs_d_mask)
-    return (*found, *(None,) * (11 - len(found)))
+    found = iter(flash_backward(d_output, d_lse, output, lse, rest, *inputs, *ctx.options, ctx.needed))
+    query, key_value, mask = ctx.needed
+    gradients = [next(found) if needed else None for needed in (query, key_value, key_value, mask)]
+    return (*gradients, *(None,) * 7)
 
 
 flash_forward.register_autograd(_gradients, setup_context=_remember)

@@ -8,11 +8,11 @@ from attn_course.gpu.tiles import COUNTS, load_rows, of_head
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_row_terms(output_ptr, d_output_ptr, lse_ptr, d_lse_ptr, shift_ptr, delta_ptr, output_strides, d_output_strides, n_heads, q_len,
-                    D_V: tl.constexpr, D_V_PAD: tl.constexpr, MASK: tl.constexpr, ACC: tl.constexpr, BLOCK_Q: tl.constexpr):  # fmt: skip
+                    D_V: tl.constexpr, D_V_PAD: tl.constexpr, NATURAL: tl.constexpr, ACC: tl.constexpr, BLOCK_Q: tl.constexpr):  # fmt: skip
     """One program computes what every weight of BLOCK_Q rows of one head needs: shift, and delta - d_lse.
 
-    Eqs. weights-from-lse, score-gradient-against-mixture and score-gradient-with-lse. The shift is lse in the units of the scores: natural
-    beside a float mask, else of ln 2; and +inf for a row that sees nothing, whose weights it makes 0.
+    Eqs. weights-from-lse, score-gradient-against-mixture and score-gradient-with-lse. The shift is lse in the units of the scores: NATURAL,
+    else of ln 2; and +inf for a row that sees nothing, whose weights it makes 0.
 
     output, d_output (batch, n_heads, q_len, D_V); lse, d_lse (or None), shift, delta (batch, n_heads, q_len), contiguous, dtype ACC.
     """
@@ -32,15 +32,15 @@ def flash_row_terms(output_ptr, d_output_ptr, lse_ptr, d_lse_ptr, shift_ptr, del
         delta -= tl.load(d_lse_ptr + places, mask=rows < q_len, other=0.0)
     tl.store(delta_ptr + places, delta, mask=rows < q_len)
     lse = tl.load(lse_ptr + places, mask=rows < q_len, other=0.0)
-    shift = lse if MASK == "float" else lse * 1.4426950408889634  # log2(e)
+    shift = lse if NATURAL else lse * 1.4426950408889634  # log2(e)
     tl.store(shift_ptr + places, tl.where(lse == float("-inf"), float("inf"), shift), mask=rows < q_len)
 
 
 @triton.jit
-def row_terms(shift_ptr, rest_ptr, delta_ptr, pair, start, q_len, N_ROWS: tl.constexpr, MASK: tl.constexpr, CHECKED: tl.constexpr):
-    """Load shift, rest and delta of the rows from `start` on, as `flash_row_terms` and (beside a float mask) `flash_forward` wrote them.
+def of_rows(numbers_ptr, pair, start, q_len, beyond, N_ROWS: tl.constexpr, CHECKED: tl.constexpr):
+    """Load one number for each of the rows from `start` on: shift or delta of `flash_row_terms`, or what `flash_forward` wrote as rest.
 
-    If CHECKED, a row past the end gets the shift +inf, which makes its weights 0.
+    If CHECKED, a row past the end gets the number `beyond`: +inf as shift makes its weights 0.
     """
     rows = tl.arange(0, N_ROWS)
     place = tl.cast(pair, tl.int64) * q_len
@@ -49,16 +49,13 @@ def row_terms(shift_ptr, rest_ptr, delta_ptr, pair, start, q_len, N_ROWS: tl.con
     else:
         place += start
     is_in = rows < q_len if CHECKED else rows >= 0
-    shift = tl.load(shift_ptr + place + rows, mask=is_in, other=float("inf"))
-    delta = tl.load(delta_ptr + place + rows, mask=is_in, other=0.0)
-    rest = tl.load(rest_ptr + place + rows, mask=is_in, other=0.0) if MASK == "float" else 0.0
-    return shift, rest, delta
+    return tl.load(numbers_ptr + place + rows, mask=is_in, other=beyond)
 
 
 @triton.jit
-def weights_again(scores, shift, rest, MASK: tl.constexpr):
-    """Return the weights of a tile from its scores, Eq. weights-from-lse; shift and rest from `row_terms`, broadcast to the tile."""
-    if MASK == "float":
+def weights_again(scores, shift, rest, NATURAL: tl.constexpr):
+    """Return the weights of a tile from its scores, Eq. weights-from-lse; shift and rest from `of_rows`, broadcast to the tile."""
+    if NATURAL:
         return tl.exp2((scores - shift - rest) * 1.4426950408889634)
     else:
         return tl.exp2(scores - shift)

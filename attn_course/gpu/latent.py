@@ -8,7 +8,7 @@ from attn_course.gpu.call import validate
 from attn_course.gpu.configurations import LARGE, MEDIUM, Configuration, padded, shared_bytes
 from attn_course.gpu.flash import prepared, unsupported
 from attn_course.gpu.flash_operators import accumulator, scores_by
-from attn_course.gpu.layout import laid_out, packed, row_strides
+from attn_course.gpu.layout import laid_out
 
 MOST_LATENT, MOST_ROTATED = 512, 64  # features of DeepSeek-V2 and V3: one tile of keys fills the shared memory
 
@@ -102,15 +102,14 @@ def _launch(
     output, lse = laid_out(query, d_latent), query.new_empty(batch, heads, q_len, dtype=accumulator(query.dtype))
     if output.numel() == 0 or kv_len == 0:
         return output.zero_(), lse.fill_(-torch.inf)
-    query, key = packed(query), packed(key)
-    slope, bound, is_capped = scores_by(scale, softcap, "none")
+    slope, bound, kind_of_scores = scores_by(query.dtype, scale, softcap)
     rest = key.shape[-1] - d_latent
     constants = {"GROUP": heads, "D_K": d_latent, "D_V": d_latent, "D_K_PAD": padded(d_latent), "D_V_PAD": padded(d_latent), "REST": rest,
-                 "REST_PAD": padded(rest), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": "none", "LOW": False,
+                 "REST_PAD": padded(rest), "ACC": tiles.ACCUMULATORS[lse.dtype], "MASK": "none", "LOW": False, **kind_of_scores,
                  "HIGH": (high, highs) != (None, None)}  # fmt: skip
-    strides = (row_strides(query), row_strides(key), row_strides(key), (0, 0, 0, 0))
     numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
     tile = tile_for(heads * q_len, shared_bytes(query.device))
     with torch.cuda.device_of(query):
-        decoding.launch((query, key, key, None, lows, highs, lengths), strides, numbers, constants, tile, kv_len, output, lse)
+        keys = decoding.keys_met(None, high, q_len, kv_len)
+        decoding.launch((query, key, key), (None, lows, highs, lengths), (0, 0, 0, 0), numbers, constants, tile, keys, output, lse)
     return output, lse

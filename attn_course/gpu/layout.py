@@ -19,14 +19,19 @@ def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
     return torch.empty_permuted(shape, (*order, like.ndim - 1), dtype=like.dtype, device=like.device)[..., :width]
 
 
-def packed(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor with the features of a row side by side and rows aligned, copied if they are not."""
-    steps = [stride for stride, length in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True) if length > 1]
-    lies_well = tensor.stride(-1) == 1 and not any(step % ALIGNED for step in (*steps, tensor.storage_offset()))
+def packed(tensor: torch.Tensor, unit: int = ALIGNED) -> torch.Tensor:
+    """Return the tensor with the features of a row side by side and rows at multiples of `unit`, copied if they are not."""
+    lies_well = tensor.stride(-1) == 1 and not tensor.storage_offset() % unit and not steps_of(tensor) % unit
     lies_well = lies_well and (tensor.shape[-2] < 2 or tensor.stride(-2) < FARTHEST)
     return tensor if lies_well else functional.pad(tensor, (0, -tensor.shape[-1] % ALIGNED)).contiguous()[..., : tensor.shape[-1]]
 
 
-def row_strides(tensor: torch.Tensor) -> tuple[int, ...]:
+def steps_of(*tensors: torch.Tensor) -> int:
+    """Return of how many features, at most `ALIGNED`, all steps along the axes before the last are multiples."""
+    axes = [pair for tensor in tensors for pair in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True)]
+    return math.gcd(ALIGNED, *(stride for stride, length in axes if length > 1))
+
+
+def row_strides(tensor: torch.Tensor, unit: int = ALIGNED) -> tuple[int, ...]:
     """Return the strides of (batch, head, row) as the kernels count them."""
-    return tuple(stride // ALIGNED for stride in tensor.stride()[:-1])
+    return tuple(stride // unit for stride in tensor.stride()[:-1])

@@ -9,16 +9,19 @@ COUNTS = ["n_heads", "q_len", "kv_len", "low", "high"]  # arguments that a kerne
 
 
 @triton.jit
-def load_rows(matrix_ptr, start, stop, stride, N_ROWS: tl.constexpr, D: tl.constexpr, D_PAD: tl.constexpr, CHECKED: tl.constexpr):
+def load_rows(
+    matrix_ptr, start, stop, stride,
+    N_ROWS: tl.constexpr, D: tl.constexpr, D_PAD: tl.constexpr, CHECKED: tl.constexpr, UNIT: tl.constexpr = 8,
+):  # fmt: skip
     """Load the rows start .. start + N_ROWS - 1 of a matrix with D features, as (N_ROWS, D_PAD); D_PAD is a power of two.
 
-    A row begins 8 * stride features after the one before, so that 16 bytes can be loaded at a time. Features from D on are 0, and if
+    A row begins UNIT * stride features after the one before: 8, so that 16 bytes can be loaded at a time. Features from D on are 0, and if
     CHECKED so are the rows from `stop` on: what is masked is never read, not even a NaN. Row numbers times strides may pass
     2**31, so the start of the tile is computed in 64 bits; the launcher sees to it that a tile itself is not that large.
     """
     rows = tl.arange(0, N_ROWS)
     dims = tl.arange(0, D_PAD)
-    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * 8 + rows[:, None] * (stride * 8) + dims[None, :]
+    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * UNIT + rows[:, None] * (stride * UNIT) + dims[None, :]
     if CHECKED:
         return tl.load(tile_ptrs, mask=(start + rows[:, None] < stop) & (dims[None, :] < D), other=0.0)
     elif D < D_PAD:
@@ -37,9 +40,9 @@ def store_rows(matrix_ptr, tile, start, stop, stride, N_ROWS: tl.constexpr, D: t
 
 
 @triton.jit
-def of_head(matrix_ptr, batch, head, strides):
-    """Return where the rows of one head begin; strides (batch, head, row) count 8 features."""
-    return matrix_ptr + (tl.cast(batch, tl.int64) * strides[0] + tl.cast(head, tl.int64) * strides[1]) * 8
+def of_head(matrix_ptr, batch, head, strides, UNIT: tl.constexpr = 8):
+    """Return where the rows of one head begin; strides (batch, head, row) count UNIT features."""
+    return matrix_ptr + (tl.cast(batch, tl.int64) * strides[0] + tl.cast(head, tl.int64) * strides[1]) * UNIT
 
 
 @triton.jit
@@ -94,11 +97,12 @@ def is_visible(rows, cols, low, high, kv_stop, LOW: tl.constexpr, HIGH: tl.const
     A side that is not bounded has its flag off; a causal mask is HIGH alone. `rows` and `cols` are columns and rows of
     numbers that broadcast to the tile, either way round.
     """
-    visible = (cols < kv_stop) & (rows >= 0)
+    if HIGH:
+        visible = cols < tl.minimum(rows + high + 1, kv_stop)  # one comparison for each pair
+    else:
+        visible = (cols < kv_stop) & (rows >= 0)
     if LOW:
         visible = visible & (cols >= rows + low)
-    if HIGH:
-        visible = visible & (cols <= rows + high)
     return visible
 
 
@@ -134,6 +138,18 @@ def keep_apart(p, value, scores):
     is_finite = value - value == 0.0
     spoilt = tl.min(is_finite.to(tl.int32), 1) == 0
     return tl.where(spoilt[None, :] & (scores > float("-inf")), float("nan"), p), tl.where(is_finite, value, 0.0)
+
+
+@triton.jit
+def shrunk(value):
+    """Return values so small that no sum of as many as there may be is infinite, times 2**-32; sums of float16 are finite anyway."""
+    return value if value.dtype == tl.float16 else (value * 2.3283064365386963e-10).to(value.dtype)
+
+
+@triton.jit
+def grown(mean, of):
+    """Return the mean of values from that of `shrunk` ones, whose dtype `of` is."""
+    return mean if of == tl.float16 else mean * 4294967296.0
 
 
 @triton.jit

@@ -2,8 +2,8 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows;
-latent16, latent64: the same for latent vectors of so many features and 64 rotated ones.
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass).
+decode16, decode64: `flash_decode` with so many rows; latent16, latent64: the same for so many latent features and 64 rotated ones.
 With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
 
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)(.*)")
-WHOLE_PATH = 2  # loops over tiles that run as a rule, whole tiles and edges; those behind them look for NaN
 
 
 def counts(lines: list[tuple[int, str, str]], usage: str) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, i
             signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides", "partial_strides") else 3)
         elif name.endswith("_ptr"):
             wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr", "partial_ptr")
-            narrow = {"mask_ptr": "*u8" if constants.get("MASK") == "bool" else f"*{dtype}"}
+            narrow = {"mask_ptr": "*u8" if constants.get("MASK") == "bool" else f"*{dtype}", "spoilt_ptr": "*u8"}
             narrow |= dict.fromkeys(("lows_ptr", "highs_ptr", "lengths_ptr"), "*i32")
             signature[name] = "*fp32" if name in wide else narrow.get(name, f"*{dtype}")
             attributes[(index,)] = [["tt.divisibility", 16]]
@@ -157,10 +156,11 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     if which == "latent":
         chosen = chosen or latent.tile_for(int(rows), shared)
     chosen = chosen or configuration(which, d, d, kept, masked=mask != "none", shared=shared)
-    absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
+    absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else [])]
     group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
     constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
-                 "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
+                 "NATURAL": mask == "float" or dtype == "fp32", "CAREFUL": kind == "careful", "SUMMED": "none", "UNIT": 8,
+                 "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped", "careful"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
                  "BLOCK_KV": chosen.block_kv, "REST": rest, "REST_PAD": 64, **dict.fromkeys(absent)}  # fmt: skip
     return compiled(kernels[which], constants, dtype, chosen.launch_options, capability)
 

@@ -8,7 +8,7 @@ import torch
 
 from attn_course.gpu import decoding, flash_operators
 from attn_course.gpu.configurations import Configuration, configuration
-from attn_course.gpu.decoding import keys_met, number_of_parts, tile_for
+from attn_course.gpu.decoding import is_for, keys_met, number_of_parts, tile_for
 from attn_course.gpu.flash import flash_attention
 from attn_course.reference import attention as reference_attention
 from tests.gpu.oracle import GATES, errors, wide
@@ -41,6 +41,9 @@ OPTIONS = {
     "a mask": {"mask": bool_mask(2, 6, 2, 149)},
     "a mask that heads share, and a softcap": {"mask": bool_mask(2, 1, 2, 149), "softcap": 2.0},
     "a negative scale": {"scale": -0.3},
+    "a mask whose keys lie far apart: a column of a large matrix": {
+        "mask": torch.empty(149, 2**24 - 1, dtype=torch.bool)[:, 5].fill_(True)
+    },
 }
 
 
@@ -134,6 +137,9 @@ def test_two_runs_give_the_same_bits_and_memory_need_not_be_contiguous(parts):
     [
         (8, 2, {}, True),
         (9, 2, {}, False),
+        (2, 18, {}, True),  # a chunk: the keys are eight times as many, and it has two programs for four multiprocessors
+        (3, 18, {}, False),
+        (2, 19, {}, False),
         (1, 16, {}, True),
         (8, 2, {"mask": torch.ones(149, dtype=torch.bool)}, True),
         (1, 2, {"mask": torch.zeros(149)}, False),
@@ -144,6 +150,40 @@ def test_it_is_for_few_queries_without_a_mask_of_floats(heads, q_len, options, i
     monkeypatch.setattr(decoding, "launch", lambda *arguments: asked.append(arguments))
     flash_attention(*inputs(q_len, kv_len=149, heads=heads, kv_heads=1), enable_gqa=True, **options)
     assert len(asked) == is_short
+
+
+@interpreted
+def test_a_chunk_is_split_and_a_request_has_the_same_bits_alone_and_beside_others():
+    for q_len, heads in ((1, 1), (33, 1)):
+        query, key, value = (normal(8, heads, length, 16, dtype=torch.float32, seed=length) for length in (q_len, 700, 701))
+        value = value[:, :, 1:]
+        together = flash_attention(query, key, value, is_causal=True, q_offset=700 - q_len)
+        alone = flash_attention(query[3:4], key[3:4], value[3:4], is_causal=True, q_offset=700 - q_len)
+        assert torch.equal(together[3:4], alone)
+        wanted = reference_attention(*map(wide, (query, key, value)), is_causal=True, q_offset=700 - q_len)
+        torch.testing.assert_close(together.double(), torch.from_numpy(wanted), rtol=1e-5, atol=1e-6)
+
+
+@interpreted
+@pytest.mark.parametrize(("width", "begin"), [(100, 0), (16, 3), (17, 0), (18, 2)])
+def test_a_cache_whose_rows_begin_anywhere_is_not_copied(width, begin, monkeypatch):
+    from attn_course.gpu import flash_decode as kernels
+
+    read, launch = [], kernels.flash_decode
+
+    class Spy:
+        def __getitem__(self, grid):
+            def run(*arguments, **constants):
+                read.extend(tensor.data_ptr() for tensor in arguments[1:3])
+                launch[grid](*arguments, **constants)
+
+            return run
+
+    monkeypatch.setattr(kernels, "flash_decode", Spy())
+    room = normal(3, 2 * 2 * 149 * width + begin)
+    query, key, value = (part[begin:].view(2, 2, 149, width) for part in room)
+    assert_forward_pass_is_that_of_the_reference((query[:, :, :2], key, value))
+    assert read == [key.data_ptr(), value.data_ptr()]
 
 
 @interpreted
@@ -160,7 +200,7 @@ def test_every_launch_asks_for_a_tile_that_fits_its_device(monkeypatch):
     query = normal(1, 1, 17, 3).requires_grad_()
     flash_attention(query, query, query, mask=normal(17, 17).requires_grad_()).sum().backward()
     flash_attention(query[:, :, :1], query, query)
-    kernels = ["forward", "backward_key_value", "backward_query", "backward_mask", "forward", "decode"]
+    kernels = ["forward", "backward_query", "backward_key_value", "backward_mask", "forward", "decode"]
     assert list(dict.fromkeys(asked)) == list(dict.fromkeys((kernel, 99) for kernel in kernels))
 
 
@@ -170,9 +210,9 @@ def test_every_launch_asks_for_a_tile_that_fits_its_device(monkeypatch):
 def test_parts_fill_the_device_once_and_none_is_tiny():
     for multiprocessors, programs, keys in itertools.product([20, 58, 132], [1, 8, 100, 5000], [0, 1, 64, 4096, 1_000_000]):
         number = number_of_parts(programs, keys, 64, multiprocessors)
-        assert number == 1 or (1 < number <= 128 and programs * number <= 2 * multiprocessors and keys > 127 * number)
+        assert number == 1 or (1 < number <= 128 and programs * number <= 2 * multiprocessors and keys > 256 * number - 64)
         more = number + 1
-        assert more > 128 or programs * more > 2 * multiprocessors or keys <= 128 * more  # why there is not one part more
+        assert more > 128 or programs * more > 2 * multiprocessors or keys <= 256 * more - 64  # why there is not one part more
 
 
 def test_the_tile_has_the_rows_that_share_their_keys():
@@ -181,15 +221,30 @@ def test_the_tile_has_the_rows_that_share_their_keys():
 
     assert tile(1) == tile(16) == Configuration(16, 64, 4, 2)
     assert [tile(rows).block_q for rows in (17, 33, 64)] == [32, 64, 64]
-    assert tile(65) is None
-    assert tile(33, d=256) is None
-    assert tile(9, dtype=torch.float32) is None
-    assert tile(64, masked=True).block_q == 16
+    assert tile(65) == tile(4096) == tile(64)
+    assert tile(33, d=256).block_q == 32
+    assert tile(9, dtype=torch.float32).block_q == tile(64, masked=True).block_q == 16
 
 
-def test_a_window_bounds_the_keys_that_are_met():
-    assert keys_met(None, 0, 1, 1000) == keys_met(-10, None, 1, 1000) == 1000
-    assert keys_met(-10, 0, 1, 1000) == 11
-    assert keys_met(-10, 2, 3, 1000) == 15
-    assert keys_met(-10, 0, 1, 7) == 7
-    assert keys_met(5, 0, 1, 7) == 0
+def test_the_keys_that_are_met_are_counted():
+    for low, high, q_len, kv_len in itertools.product([None, -10, 0, 3], [None, -4, 0, 5], [1, 3], [7, 100]):
+        band = [range(0 if low is None else row + low, kv_len if high is None else row + high + 1) for row in range(q_len)]
+        met = [key for key in range(kv_len) if any(key in keys for keys in band)]
+        assert len(met) <= keys_met(low, high, q_len, kv_len)
+        if low is None or high is None or low <= high:
+            assert len(met) == keys_met(low, high, q_len, kv_len)
+
+
+def test_a_chunk_behind_a_long_cache_is_split_where_the_general_kernel_has_few_programs(monkeypatch):
+    monkeypatch.setattr(decoding, "multiprocessors", lambda device: 132)
+    general = configuration("forward", 128, 128, torch.bfloat16)
+
+    def split(q_len, keys, heads=32, group=4):
+        return is_for(q_len, heads, group, keys, general, torch.device("cpu"))
+
+    assert split(16, 16)  # 64 rows: half a tile
+    assert split(128, 4096)
+    assert split(256, 4096)
+    assert not split(257, 4096)  # 96 programs
+    assert not split(128, 1000)
+    assert not split(512, 512, heads=4)

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attn_course.gpu import attention
 from attn_course.gpu.flash import flash_attention
 from tests.gpu.oracle import GATES, errors, relative_error
 
@@ -54,9 +55,10 @@ OPTIONS = {
 }
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])  # scores are natural, and in units of ln 2
 @pytest.mark.parametrize("name", OPTIONS)
-def test_output_lse_and_gradients_are_those_of_the_reference(name):
-    assert max(errors(inputs(), OPTIONS[name])) < GATES[torch.float32]
+def test_output_lse_and_gradients_are_those_of_the_reference(name, dtype):
+    assert max(errors(inputs(dtype=dtype), OPTIONS[name])) < GATES[dtype]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
@@ -161,13 +163,91 @@ def test_a_row_that_sees_nan_alone_has_an_lse_of_nan():
     assert lse.isnan().all()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("options", [{"is_causal": True}, {"mask": torch.ones(37, 37, dtype=torch.bool).tril()}])
+def test_a_row_of_the_upstream_gradient_that_is_nan_spoils_what_it_touches(options):
+    leaves = [tensor.requires_grad_() for tensor in inputs(37, 37, heads=1, kv_heads=1)]
+    output = flash_attention(*leaves, **options)
+    upstream = normal(1, 37, 7, seed=5)
+    clean = torch.autograd.grad(output, leaves, upstream, retain_graph=True)
+    upstream[:, 11, 3] = torch.nan
+    query, key, value = torch.autograd.grad(output, leaves, upstream)
+    assert query.isnan().any(-1).nonzero()[:, 1].tolist() == [11]
+    assert key[:, :12].isnan().all()
+    assert value[:, :12].isnan().all()
+    for found, wanted in zip((key, value), clean[1:], strict=True):
+        torch.testing.assert_close(found[:, 12:], wanted[:, 12:])
+
+
+FAR, TOP = torch.tensor([[-1e19]]), torch.full((2, 1), 3e38)
+EXTREMES = {  # query, key, value, scale
+    "the largest scores below 0": (FAR, torch.full((2, 1), 3e19), torch.tensor([[1.0], [3.0]]), 1.0),
+    "a scale that is huge": (torch.ones(1, 1), torch.tensor([[1e-38], [0.0]]), torch.tensor([[1.0], [3.0]]), 3e38),
+    "the largest values": (torch.ones(1, 1), torch.ones(2, 1), TOP, 1.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("copies", [(1, 1), (20, 1), (1, 300)], ids=["decode", "general", "split"])
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_largest_numbers_of_float32_give_what_the_formula_gives(name, copies):
+    *tensors, scale = EXTREMES[name]
+    query, key, value = (tensor.repeat(times, 1) for tensor, times in zip(tensors, (copies[0], copies[1], copies[1]), strict=True))
+    found, wanted = (attention(query, key, value, scale=scale, return_lse=True, backend=one) for one in ("triton", "eager"))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=0)
+
+
+def test_large_scores_have_the_gradients_of_the_formula():
+    leaves = [tensor.requires_grad_() for tensor in (torch.ones(20, 1), torch.full((4, 1), 1e9), normal(4, 1))]
+    losses = [attention(*leaves, backend=one).square().sum() for one in ("triton", "eager")]
+    found, wanted = (torch.autograd.grad(loss, leaves[2]) for loss in losses)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_only_the_gradients_that_are_needed_are_computed(monkeypatch):
+    from attn_course.gpu import flash_backward
+
+    query, key, value = inputs(5, 7, d_k=16)
+    wanted = torch.autograd.grad(flash_attention(query.requires_grad_(), key.requires_grad_(), value).sum(), (query, key))
+    for frozen, kernel in ((key, "flash_backward_key_value"), (query, "flash_backward_query")):
+        leaf = key if frozen is query else query
+        with monkeypatch.context() as without:
+            without.setattr(flash_backward, kernel, None)
+            output = flash_attention(*(one if one is leaf else one.detach() for one in (query, key, value)))
+            (found,) = torch.autograd.grad(output.sum(), leaf)
+        assert torch.equal(found, wanted[leaf is key])
+
+
+@pytest.mark.parametrize("shape", [(45,), (2, 1, 45), (37, 1), (1, 1, 1)])
+def test_the_gradient_of_a_bias_that_rows_share_makes_no_array_of_all_scores(shape, monkeypatch):
+    from attn_course.gpu import flash_backward_mask as kernels
+
+    written, launch = [], kernels.flash_backward_mask
+
+    class Spy:
+        def __getitem__(self, grid):
+            def run(*arguments, **constants):
+                written.append(arguments[11].numel())
+                launch[grid](*arguments, **constants)
+
+            return run
+
+    monkeypatch.setattr(kernels, "flash_backward_mask", Spy())
+    tensors = inputs(batch=(3,))
+    assert max(errors(tensors, {"mask": normal(*shape, seed=4), "is_causal": True, "q_offset": 8})) < GATES[torch.float32]
+    assert written[0] <= 3 * 2 * 45
+
+
 def test_rows_too_far_apart_for_32_bits_are_brought_together():
+    from attn_course.gpu.flash_operators import mask_arguments
     from attn_course.gpu.layout import FARTHEST, laid_out, packed
 
     far = torch.empty(FARTHEST + 16).as_strided((1, 1, 2, 16), (0, 0, FARTHEST, 1))
     assert packed(far).stride(-2) == 16
     lengths_first = torch.empty_strided((FARTHEST // 64, 1, 2, 64), (64, 64, FARTHEST, 1), device="meta")
     assert laid_out(lengths_first, 64).stride(-2) == 64
+    mask = torch.empty_strided((1, 1, 2, 3), (0, 0, 1, FARTHEST), dtype=torch.bool, device="meta")
+    assert mask_arguments(mask)[1] == (0, 0, 3, 1)
 
 
 @pytest.mark.parametrize("options", [{"is_causal": True, "softcap": 2.0}, {"enable_gqa": True, "mask": bias(1, 3, 4, dtype=torch.float64)}])
@@ -304,8 +384,8 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
     query, key, value = (tensor.requires_grad_() for tensor in inputs(5, 7, d_k=16))
     mask = normal(5, 7).requires_grad_()
     flash_attention(query, key, value, mask=mask).sum().backward()
-    flash_attention(*inputs(1, 130, d_k=16))
-    assert launched == [[(1, 2, 5, 16)]] * 5 + [[(1, 2, 1, 16)]] * 2
+    flash_attention(*inputs(1, 260, d_k=16))
+    assert launched == [[(1, 2, 5, 16)]] * 8 + [[(1, 2, 1, 16)]] * 2
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class TestInterpreted:
 
         inputs = (*four_axes(requires_grad=False), None, None, None, -2, 0, 0.4, 3.0)
         results = flash_forward(*inputs)
-        arguments = (torch.ones_like(results[0]), None, *results, *inputs, True)
+        arguments = (torch.ones_like(results[0]), None, *results, *inputs, [True, True, True])
         torch.library.opcheck(flash_backward, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_compiled_it_gives_the_same_gradients(self):
@@ -53,6 +53,18 @@ class TestInterpreted:
         wanted = torch.autograd.grad(loss(query, key, value, bias), (query, key, value, bias))
         found = torch.autograd.grad(compiled(query, key, value, bias), (query, key, value, bias))
         torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+    @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # what torch.func.jvp itself calls
+    @pytest.mark.parametrize("place", range(4))
+    def test_a_forward_mode_derivative_is_refused(self, place):
+        tensors = four_axes(requires_grad=False)
+
+        def of_one(one):
+            query, key, value, mask = (*tensors[:place], one, *tensors[place + 1 :])
+            return flash_attention(query, key, value, mask=mask, enable_gqa=True)
+
+        with pytest.raises(ValueError, match="it has no forward-mode derivative"):
+            torch.func.jvp(of_one, (tensors[place],), (torch.ones_like(tensors[place]),))
 
     def test_only_the_gradient_of_the_lse_may_be_asked_for(self):
         query, key, value, _ = four_axes()

@@ -80,8 +80,8 @@ def found(everything):
 
 @needs_compiler
 def test_no_loop_over_tiles_spills(found):
-    """The last loop of a kernel is entered where NaN was met; only it may wait for memory."""
-    usual = {name: line["spills"][:-1] or line["spills"] for name, line in found.items()}
+    """Only the last loop of decoding may, which is entered where NaN was met."""
+    usual = {name: line["spills"][: 1 if name.startswith(("decode", "latent")) else None] for name, line in found.items()}
     allowed = {name: SPILLS_IN_LOOPS.get(name, [0] * len(spills)) for name, spills in usual.items()}
     assert {name: spills for name, spills in usual.items() if any(a > b for a, b in zip(spills, allowed[name], strict=True))} == {}
 
@@ -163,8 +163,8 @@ for kernel in (flash_forward, flash_decode, flash_backward_key_value, flash_back
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
     made = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    of_kind = {"GROUP", "D_K", "D_V", "D_K_PAD", "D_V_PAD", "CAPPED", "MASK", "LOW", "HIGH", "ACC"}
-    of_kind |= {"BLOCK_Q", "BLOCK_KV", "REST", "REST_PAD"}
+    of_kind = {"GROUP", "D_K", "D_V", "D_K_PAD", "D_V_PAD", "CAPPED", "NATURAL", "MASK", "LOW", "HIGH", "ACC"}
+    of_kind |= {"BLOCK_Q", "BLOCK_KV", "UNIT", "REST", "REST_PAD", "CAREFUL", "SUMMED"}
     floats = {"slope", "bound", "scale"}  # Triton compiles for no value of a float
     names = [{name for name in line.split() if not name.endswith(("_ptr", "_strides"))} for line in made.stdout.splitlines()]
     assert [found - of_kind - floats for found in names] == [set()] * 5

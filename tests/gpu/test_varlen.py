@@ -68,6 +68,14 @@ def test_there_may_be_no_sequence_and_room_to_spare():
     torch.testing.assert_close(tight, wide, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("short", ["max_seqlen_q", "max_seqlen_k"])
+def test_a_sequence_longer_than_the_longest_is_refused(short):
+    longest = {"max_seqlen_q": 19, "max_seqlen_k": 37}
+    longest[short] -= 1
+    with pytest.raises(RuntimeError, match=f"{short} must be at least the longest length; got {longest[short]}"):
+        attention_varlen(*packed(), starts(Q_LENGTHS), starts(KV_LENGTHS), **longest, enable_gqa=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

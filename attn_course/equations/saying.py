@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attn_course.equations.drawing import Watched
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides, write
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 from attn_course.formulas.relations import ORDERS
@@ -322,14 +322,13 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 
 
 def complain_of_less(
-    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset(),
-    assumed: Set[Node] = frozenset(),
-) -> None:  # fmt: skip
-    r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
+    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset()
+) -> None:
+    r"""Complain of a formula that still holds where the registered one falls, has fewer cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
     other places, and negated. In a bound weights that sum to 1 stay such, unless it says that they do, and a size that is a
-    product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
+    product of others stays it: `products` names them.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
@@ -351,21 +350,34 @@ def complain_of_less(
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )
-    distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
+    distinctions = _more_distinctions(formula, registered)
+    if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
+        raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
+    remarks, known = _remarks(formula), _remarks(registered)
+    for remark in (*known, *remarks):
+        if remarks.get(remark) != known.get(remark):
+            raise Malformed(f"{remark} stands where it does not in the registered formula, or the other way round", formula.tree.place, formula.latex)
+
+
+def complain_of_fewer(
+    formula: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
+) -> None:
+    """Complain of fewer relations than in the registered formula; of those that say the same one counts, and `assumed` ones claim nothing."""
+    distinctions, known = _more_distinctions(formula, registered), {chain for chain, _ in relations(registered.tree)}
     needless = _identities(registered, tried)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
     if in_letters == [False, True] and len(formula.claims) >= len(registered.claims):
         distinctions += 1  # a matrix for its entries, of which a chain says two things
-    signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
-    if own_signs + distinctions < signs:
-        said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
-        raise Malformed(said, formula.tree.place, formula.latex)
-    if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
-        raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
-    remarks = _remarks(formula)
-    for remark, names in _remarks(registered).items():
-        if remarks.get(remark) != names:
-            raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+    both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
+    signs, own_signs = (sum(claimed.values()) for _, claimed in both)
+    counts = [(signs - needless, own_signs)]
+    if signs > 1:
+        every, falling = zip(*(_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both), strict=True)
+        counts += [(every[0] - needless, every[1]), falling]
+    for signs, own_signs in counts:
+        if own_signs + distinctions < signs:
+            said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
+            raise Malformed(said, formula.tree.place, formula.latex)
 
 
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
@@ -540,11 +552,43 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> int:
-    """Count what is claimed, by its signs: two relations may become one chain."""
+def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place, int]:
+    """Return where the signs stand that claim something, with how much each counts: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
-    return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
+    chains = [chain.children for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
+    links = [link for sides in chains for link in zip(sides[::2], sides[1::2], sides[2::2], strict=False)]
+    return {(left.place[0], right.place[1]): _weight(sign, right) for left, sign, right in links}
+
+
+def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int]:
+    """Count the relations that differ, and those of them that fall somewhere: they say the same if their gaps do in all draws."""
+    gaps, texts, falling = dict[Place, list[np.ndarray]](), dict[Place, frozenset[str]](), set[Place]()
+    for draw in draws:
+        here = {place: [np.zeros(0)] for place in claimed}
+        with contextlib.suppress(FormulaError):
+            for one in sides(formula, draw):
+                counts, numbers = np.broadcast_to(one.counts, one.fulfilled.shape), one.left.dtype.kind in "iufc"
+                with np.errstate(invalid="ignore"):
+                    gap = np.where(one.equal, 0.0, np.abs(one.left - one.right) if numbers else 1.0)
+                here.setdefault(one.place, []).append(gap[counts] if gap.shape == counts.shape else gap.ravel())
+                texts[one.place] = frozenset(map(write, one.ends))
+                falling |= {one.place} if one.relation != "=" or (counts & ~one.fulfilled).any() else set()
+            for place, found in here.items():
+                gaps.setdefault(place, []).append(_distinct(np.concatenate(found)))
+    kinds = list[Place]()
+    for place in claimed:
+        known = [other for other in kinds if (other in falling) == (place in falling)]
+        if not any(_have_one_gap(gaps[place], gaps[other]) if place in falling else texts[place] == texts[other] for other in known):
+            kinds.append(place)
+    return sum(claimed[place] for place in kinds), sum(claimed[place] for place in kinds if place in falling)
+
+
+def _have_one_gap(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    """Whether the gaps of two relations are the same numbers, or proportional if they are several."""
+    if [each.size for each in some] != [each.size for each in others]:
+        return False
+    one, other = np.concatenate(some), np.concatenate(others)
+    return _proportional(some, others) if np.count_nonzero(other) > 1 else np.allclose(one, other)
 
 
 def _weight(sign: Node, side: Node) -> int:
@@ -567,6 +611,10 @@ def _distinctions(tree: Node) -> int:
     for node in tree.walk():
         found += len(node.children) // 2 if node.kind == "cases" else node.kind == "iverson" or node.value in (r"\delta", "I")
     return found
+
+
+def _more_distinctions(formula: Formula, registered: Formula) -> int:
+    return max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
 
 
 def _remarks(formula: Formula) -> dict[str, frozenset[str]]:

@@ -26,6 +26,7 @@ from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
+from attn_course.equations.wrapped import complain_of_wrapped
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
@@ -287,6 +288,7 @@ class Equation:
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
+            complain_of_wrapped(formula, registered, draws[0], special())
 
     def _with_what_is_known(self, formula: Formula) -> Formula:
         """Return a formula behind what the text says beside it of the givens that do not stand in it."""

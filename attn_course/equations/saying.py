@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attn_course.equations.drawing import Watched
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides, write
+from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, has_symbols, parts, sides, write
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 from attn_course.formulas.relations import ORDERS
@@ -365,16 +365,13 @@ def complain_of_fewer(
     """Complain of fewer relations than in the registered formula; of those that say the same one counts, and `assumed` ones claim nothing."""
     distinctions, known = _more_distinctions(formula, registered), {chain for chain, _ in relations(registered.tree)}
     needless = _identities(registered, tried)
-    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
-    if in_letters == [False, True] and len(formula.claims) >= len(registered.claims):
-        distinctions += 1  # a matrix for its entries, of which a chain says two things
     both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
     signs, own_signs = (sum(claimed.values()) for _, claimed in both)
-    counts = [(signs - needless, own_signs)]
-    if signs > 1:
-        every, falling = zip(*(_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both), strict=True)
-        counts += [(every[0] - needless, every[1]), falling]
-    for signs, own_signs in counts:
+    every, falling = zip(*(_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both), strict=True)
+    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
+    if in_letters == [False, True] and every[1] >= len(registered.claims):
+        distinctions += 1  # a matrix for its entries, of which a chain says two things
+    for signs, own_signs in ((signs - needless, own_signs), (every[0] - needless, every[1]), falling):
         if own_signs + distinctions < signs:
             said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
             raise Malformed(said, formula.tree.place, formula.latex)
@@ -383,8 +380,6 @@ def complain_of_fewer(
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
     """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
     named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
-    entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
-    instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
     for trial in tried:
         given = as_given(draw[trial.name])
         if trial.matters or trial.name not in registered.named:
@@ -394,7 +389,7 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
-        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
+        if trial.name not in named and _together(trial, draw) is None and trial.name not in come():
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if (
@@ -407,10 +402,6 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
         ):
             said = f"the registered formula says it of every {trial.name}, and this sees it only up to its sign"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
-
-
-def _is_one_entry(node: Node) -> bool:
-    return node.kind == "entry" and node.children[1].kind == "number"
 
 
 def _changes(formula: Formula, draw: Givens, other: Givens) -> bool:
@@ -562,33 +553,43 @@ def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place
 
 def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int]:
     """Count the relations that differ, and those of them that fall somewhere: they say the same if their gaps do in all draws."""
-    gaps, texts, falling = dict[Place, list[np.ndarray]](), dict[Place, frozenset[str]](), set[Place]()
+    gaps, texts, falling = {place: list[np.ndarray]() for place in claimed}, dict[Place, frozenset[str]](), set[Place]()
     for draw in draws:
+        try:
+            judged = sides(formula, draw)
+        except FormulaError:
+            falling |= {*claimed}
+            continue
         here = {place: [np.zeros(0)] for place in claimed}
-        with contextlib.suppress(FormulaError):
-            for one in sides(formula, draw):
-                counts, numbers = np.broadcast_to(one.counts, one.fulfilled.shape), one.left.dtype.kind in "iufc"
-                with np.errstate(invalid="ignore"):
-                    gap = np.where(one.equal, 0.0, np.abs(one.left - one.right) if numbers else 1.0)
-                here.setdefault(one.place, []).append(gap[counts] if gap.shape == counts.shape else gap.ravel())
-                texts[one.place] = frozenset(map(write, one.ends))
-                falling |= {one.place} if one.relation != "=" or (counts & ~one.fulfilled).any() else set()
-            for place, found in here.items():
-                gaps.setdefault(place, []).append(_distinct(np.concatenate(found)))
+        for one in judged:
+            counts = np.broadcast_to(one.counts, one.fulfilled.shape)
+            texts[one.place] = frozenset(map(write, one.ends))
+            falling |= {one.place} if one.relation != "=" or (counts & ~one.fulfilled).any() else set()
+            here.setdefault(one.place, []).append(_gap(one)[counts] if one.equal.shape == counts.shape else _gap(one).ravel())
+        for place, found in gaps.items():
+            found.append(np.sort(np.concatenate(here[place])))
     kinds = list[Place]()
     for place in claimed:
-        known = [other for other in kinds if (other in falling) == (place in falling)]
-        if not any(_have_one_gap(gaps[place], gaps[other]) if place in falling else texts[place] == texts[other] for other in known):
+        if not any(texts[place] == texts[other] or _have_one_gap(gaps[place], gaps[other]) for other in kinds):
             kinds.append(place)
     return sum(claimed[place] for place in kinds), sum(claimed[place] for place in kinds if place in falling)
 
 
+def _gap(one: Judged) -> np.ndarray:
+    """Return how far apart the sides of a relation are; 1 where they are no numbers and differ, 0 where that is not finite."""
+    with np.errstate(invalid="ignore"):
+        gap = np.where(one.equal, 0.0, np.abs(one.left - one.right) if one.left.dtype.kind in "iufc" else 1.0)
+    return np.where(np.isfinite(gap), gap, 0.0)
+
+
 def _have_one_gap(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
-    """Whether the gaps of two relations are the same numbers, or proportional if they are several."""
+    """Whether the gaps of two relations are the same numbers, or proportional if they are several; without a gap nothing is known."""
     if [each.size for each in some] != [each.size for each in others]:
         return False
     one, other = np.concatenate(some), np.concatenate(others)
-    return _proportional(some, others) if np.count_nonzero(other) > 1 else np.allclose(one, other)
+    if np.count_nonzero(other) < 2:
+        return bool(other.any()) and np.allclose(one, other)
+    return _proportional(some, others)
 
 
 def _weight(sign: Node, side: Node) -> int:
@@ -608,7 +609,7 @@ def _kinds(formula: Formula) -> tuple[int, int]:
 def _distinctions(tree: Node) -> int:
     """Count what lets one relation stand for several: cases, conditions in brackets, deltas, I."""
     found = 0
-    for node in tree.walk():
+    for node in {*tree.walk()}:
         found += len(node.children) // 2 if node.kind == "cases" else node.kind == "iverson" or node.value in (r"\delta", "I")
     return found
 

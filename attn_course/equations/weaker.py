@@ -55,11 +55,17 @@ def complain_of_weaker(
     _complain_of_derivatives(formula, registered)
     complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
-    wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
+    for some in (draws, draws[-1:]) if limited else (draws[-1:],):
+        _complain_of_entries(formula, registered, some, bool(limited) and len(some) == 1)
+
+
+def _complain_of_entries(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], all_cases: bool) -> None:
+    """Complain of fewer numbers that are compared than in the registered formula: where they count, or in `all_cases`."""
+    wanted, found = (_entries(one, draws, all_cases) for one in (registered, formula))
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
-    if not limited and (sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs)):
+    if sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs):
         raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
 
 
@@ -310,12 +316,13 @@ def _weaker(said: str, node: Node, formula: Formula) -> Malformed:
     return Malformed(f"this is weaker: the registered formula {said}", node.place, formula.latex)
 
 
-def _entries(formula: Formula, draw: Mapping[str, Any]) -> dict[str, int]:
-    """Count the numbers that each relation of a formula compares, where it counts."""
+def _entries(formula: Formula, draws: Sequence[Mapping[str, Any]], all_cases: bool) -> dict[str, int]:
+    """Count the numbers that each relation of a formula compares, where it counts or in all cases."""
     found = dict[str, int]()
-    for one in sides(formula, draw):
+    for one in (one for draw in draws for one in sides(formula, draw)):
         if one.ends[1].children[:1] == (SPACE,):
             continue  # a shape says nothing of the numbers
         key = f"{one.relation} {one.place}"
-        found[key] = found.get(key, 0) + int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
+        counts = one.fulfilled.size if all_cases else int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
+        found[key] = found.get(key, 0) + counts
     return found

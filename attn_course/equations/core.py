@@ -269,7 +269,7 @@ class Equation:
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products)
-            saying.complain_of_fewer(formula, registered, [*tried, *moved], draws[0], assumed)
+            saying.complain_of_fewer(formula, whole, registered, [*tried, *moved], draws[0], assumed)
             lawless = _lawless(*known)
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)

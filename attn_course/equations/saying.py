@@ -220,6 +220,7 @@ def kept(formula: Formula, draw: Givens) -> list[Trial]:
             functions[name] = given
             others = [replace(given, call=_added(given.call, wave)) for wave in (np.sin, np.cos)]
             others.append(replace(given, call=_other_weights(given.call)))
+            others += [replace(given, call=_operation(given.call, change)) for change in OPERATIONS]
         moved = [{**draw, **dict.fromkeys(aliases(name, draw), other)} for other in others]
         found += [Trial(name, givens, fallen(formula, givens)) for givens in moved]
     if len(functions) > 1:
@@ -255,6 +256,18 @@ def _added(call: Callable[..., Any], wave: Callable[[Any], Any]) -> Callable[...
         same = [one for one in numbers if one.shape == np.shape(value)]
         total = sum(float(np.where(np.isfinite(one), one, 0.0).sum()) for one in numbers)
         return value + 0.3 * wave(same[0] if same else total)
+
+    return other
+
+
+def _operation(call: Callable[..., Any], change: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Return another operation on two arrays that gives a third of their form."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        if len(arguments) != 2 or not np.ndim(value) or {np.shape(one) for one in arguments} != {np.shape(value)}:
+            return value
+        return change(value, *map(np.asarray, arguments))
 
     return other
 
@@ -360,18 +373,21 @@ def complain_of_less(
 
 
 def complain_of_fewer(
-    formula: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
+    formula: Formula, whole: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
 ) -> None:
-    """Complain of fewer relations than in the registered formula; of those that say the same one counts, and `assumed` ones claim nothing."""
+    """Complain of fewer relations than in the registered formula; of those that say the same one counts, and `assumed` ones claim nothing.
+
+    As many must fall, unless something known (`whole` has it) is put in: W_Q W_K^T, which is no other with another W.
+    """
     distinctions, known = _more_distinctions(formula, registered), {chain for chain, _ in relations(registered.tree)}
     needless = _identities(registered, tried)
     both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
     signs, own_signs = (sum(claimed.values()) for _, claimed in both)
-    every, falling = zip(*(_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both), strict=True)
+    wanted, found = (_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
-    if in_letters == [False, True] and every[1] >= len(registered.claims):
+    if in_letters == [False, True] and found[0] >= len(registered.claims):
         distinctions += 1  # a matrix for its entries, of which a chain says two things
-    for signs, own_signs in ((signs - needless, own_signs), (every[0] - needless, every[1]), falling):
+    for signs, own_signs in ((signs - needless, own_signs), (wanted[0] - needless, found[0]), (wanted[1], found[2 if whole is formula else 0])):
         if own_signs + distinctions < signs:
             said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
             raise Malformed(said, formula.tree.place, formula.latex)
@@ -380,6 +396,8 @@ def complain_of_fewer(
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
     """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
     named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
+    entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
+    instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
     for trial in tried:
         given = as_given(draw[trial.name])
         if trial.matters or trial.name not in registered.named:
@@ -389,7 +407,7 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
-        if trial.name not in named and _together(trial, draw) is None and trial.name not in come():
+        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if (
@@ -402,6 +420,10 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
         ):
             said = f"the registered formula says it of every {trial.name}, and this sees it only up to its sign"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
+
+
+def _is_one_entry(node: Node) -> bool:
+    return node.kind == "entry" and node.children[1].kind == "number"
 
 
 def _changes(formula: Formula, draw: Givens, other: Givens) -> bool:
@@ -514,7 +536,7 @@ def _spoken_of(node: Node) -> frozenset[str]:
     r"""Return the names in a tree, but for those that say a shape only, as in Z \in \mathbb{R}^{m \times n}."""
     if node.children and node.children[0] == SPACE:
         return frozenset()
-    return frozenset([node.value] if node.kind in ("name", "call") else []).union(*map(_spoken_of, node.children))
+    return frozenset([node.value] if node.kind in ("name", "call", "operator") else []).union(*map(_spoken_of, node.children))
 
 
 def _together(trial: Trial, draw: Givens) -> Givens | None:
@@ -551,14 +573,14 @@ def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place
     return {(left.place[0], right.place[1]): _weight(sign, right) for left, sign, right in links}
 
 
-def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int]:
-    """Count the relations that differ, and those of them that fall somewhere: they say the same if their gaps do in all draws."""
-    gaps, texts, falling = {place: list[np.ndarray]() for place in claimed}, dict[Place, frozenset[str]](), set[Place]()
+def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int, int]:
+    """Count the relations that differ, those of them that fall somewhere, and those that may: they say the same if their gaps do in all draws."""
+    gaps, texts, falling, lost = {place: list[np.ndarray]() for place in claimed}, dict[Place, frozenset[str]](), set[Place](), False
     for draw in draws:
         try:
             judged = sides(formula, draw)
         except FormulaError:
-            falling |= {*claimed}
+            lost = True
             continue
         here = {place: [np.zeros(0)] for place in claimed}
         for one in judged:
@@ -572,7 +594,8 @@ def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[G
     for place in claimed:
         if not any(texts[place] == texts[other] or _have_one_gap(gaps[place], gaps[other]) for other in kinds):
             kinds.append(place)
-    return sum(claimed[place] for place in kinds), sum(claimed[place] for place in kinds if place in falling)
+    every, falls = sum(claimed[place] for place in kinds), sum(claimed[place] for place in kinds if place in falling)
+    return every, falls, every if lost else falls
 
 
 def _gap(one: Judged) -> np.ndarray:
@@ -587,7 +610,7 @@ def _have_one_gap(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> b
     if [each.size for each in some] != [each.size for each in others]:
         return False
     one, other = np.concatenate(some), np.concatenate(others)
-    if np.count_nonzero(other) < 2:
+    if min(np.count_nonzero(one), np.count_nonzero(other)) < 2:
         return bool(other.any()) and np.allclose(one, other)
     return _proportional(some, others)
 
@@ -606,16 +629,16 @@ def _kinds(formula: Formula) -> tuple[int, int]:
     return sum("=" in signs for signs in chains), sum(sign in ORDERS for signs in chains for sign in signs)
 
 
-def _distinctions(tree: Node) -> int:
+def _distinctions(nodes: Iterable[Node]) -> int:
     """Count what lets one relation stand for several: cases, conditions in brackets, deltas, I."""
     found = 0
-    for node in {*tree.walk()}:
+    for node in nodes:
         found += len(node.children) // 2 if node.kind == "cases" else node.kind == "iverson" or node.value in (r"\delta", "I")
     return found
 
 
 def _more_distinctions(formula: Formula, registered: Formula) -> int:
-    return max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
+    return max(0, _distinctions({*formula.tree.walk()}) - _distinctions(registered.tree.walk()))
 
 
 def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
@@ -624,6 +647,11 @@ def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
     return {chain.value: formula.names_beneath(chain) & formula.given for chain in chains}
 
 
+OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (  # laws hold in them one by one
+    lambda value, one, other: one,  # associative, not commutative; nothing on the right changes anything
+    lambda value, one, other: np.ones_like(value),  # associative and commutative
+    lambda value, one, other: value + np.where(np.isfinite(one) & np.isfinite(other), one * other, 0.0),  # commutative; 0 changes nothing
+)
 KINDS: tuple[tuple[Callable[[Any], bool], Callable[[np.ndarray, np.random.Generator], np.ndarray]], ...] = (
     (_are_weights, _weights_again),
     (_are_symmetric, _symmetric_again),

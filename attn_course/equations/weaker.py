@@ -17,7 +17,7 @@ import numpy as np
 from attn_course.equations.saying import SPACE, disturbed, fallen
 from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.givens import Given, aliases, as_given
 from attn_course.formulas.tree import relations
 
 PREMISES = ("given", "implies")
@@ -53,6 +53,8 @@ def complain_of_weaker(
             raise _weaker("says it itself, and here it is said of its square", side, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
+    _complain_of_letters(formula, registered)
+    _complain_of_other_bounds(formula, registered, draws)
     complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
     for some in (draws, draws[-1:]) if limited else (draws[-1:],):
@@ -85,6 +87,59 @@ def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
         for chain, _ in relations(formula.tree):
             if _two_derivatives(chain):
                 raise _weaker("says what the derivative is, and here stand two derivatives", chain, formula)
+
+
+def _complain_of_letters(formula: Formula, registered: Formula) -> None:
+    """Complain of an index that stands only where it does not reach all values, such as 2 t, where the registered one has none such."""
+    known = {_coarsely(letter, place) for letter, place in _coarse_letters(registered)}
+    for letter, place in _coarse_letters(formula):
+        if _coarsely(letter, place) not in known:
+            raise _weaker(f"says it of every index, and here {letter} stands in {write(place)} only", place, formula)
+
+
+def _coarse_letters(formula: Formula) -> Iterator[tuple[str, Node]]:
+    """Yield the free letters that stand in multiples, steps or powers only, each with the first of these."""
+    for claim in formula.claims:
+        nodes, free = [*claim.walk()], claim.letters()
+        for letter in sorted(free):
+            coarse = [node for node in nodes if _is_coarse(node) and letter in node.letters()]
+            inside = sum(_count(node, letter) for node in coarse if not any(node in other.children for other in coarse))
+            if coarse and inside == _count(claim, letter):
+                yield letter, coarse[0]
+
+
+def _is_coarse(node: Node) -> bool:
+    """Whether an expression of letters does not reach all numbers that its letters reach."""
+    if node.kind == "product":
+        return any(child.kind == "number" and child.value != "1" for child in node.children) and len(node.children) == 2
+    return node.kind in STEPS or node.kind == "power"
+
+
+def _count(node: Node, letter: str) -> int:
+    return sum(one.kind == "index" and one.value == letter for one in node.walk())
+
+
+def _coarsely(letter: str, place: Node) -> Node:
+    return place.map(lambda node: replace(node, value="") if (node.kind, node.value) == ("index", letter) else node)
+
+
+def _complain_of_other_bounds(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+    r"""Complain of a bound that is attained where the registered one is not, with other numbers for what is given, or the other way round."""
+    if {node.value for node in registered.tree.walk() if node.kind == "relation"} & {r"\le", r"\ge"}:
+        for draw, name in itertools.product(draws[:3], sorted(draws[0])):
+            other = {**draw, **dict.fromkeys({name} | aliases(name, draw), disturbed(draw[name], np.random.default_rng(5)))}
+            known, found = (_attained(one, other) for one in (registered, formula))
+            if known is not None and found is not None and known != found:
+                raise _weaker(f"is attained for other {name}, and this is not so, or the other way round", formula.tree, formula)
+
+
+def _attained(formula: Formula, draw: Mapping[str, Any]) -> bool | None:
+    """Whether a bound is attained; None if one does not hold, or says nothing."""
+    try:
+        bounds = [one for one in sides(formula, draw) if one.relation in (r"\le", r"\ge")]
+    except FormulaError:
+        return None
+    return any(one.attained for one in bounds) if bounds and all(one.fulfilled.all() for one in bounds) else None
 
 
 def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str]) -> None:
@@ -235,6 +290,8 @@ def _complain_of_premises(formula: Formula, registered: Formula, limited: list[N
             raise _weaker("needs its premise, and this holds without it", node.children[0], formula)
     for node in premises:
         first = node.children[0]
+        for again in {*node.children[1:]} & {first, *first.children} if node.value != r"\iff" else ():
+            raise Malformed("this is the premise again: it says nothing", again.place, formula.latex)
         for clause in first.children if first.kind == "all" else (first,):
             if clause in known or _signs(clause) & signs:
                 continue

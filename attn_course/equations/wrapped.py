@@ -4,6 +4,7 @@ Where a side of the registered formula stands in a form, its value is changed th
 first made others. The registered formula falls, and if the form holds it says less.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,12 +26,16 @@ class Changed(Evaluation):
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any], node: Node, change: Change) -> None:
         super().__init__(formula, givens)
-        self._node, self._change = node, change
+        self._node, self._change, self.changed = node, change, list[bool]()
 
     def value(self, node: Node) -> Value:
         """Return the value of a node, another one if it is that expression."""
         found = super().value(node)
-        return found.like(self._change(found.data)) if node == self._node and found.data.dtype.kind in "if" else found
+        if node != self._node or found.data.dtype.kind not in "if":
+            return found
+        other = self._change(found.data)
+        self.changed.append(not np.array_equal(other, found.data))
+        return found.like(other)
 
 
 def complain_of_wrapped(formula: Formula, registered: Formula, draw: Mapping[str, Any], special: Sequence[Special]) -> None:
@@ -54,12 +59,13 @@ def _stands_alone(side: Node, formula: Formula) -> bool:
 
 
 def _falls(formula: Formula, givens: Mapping[str, Any], side: Node, change: Change) -> bool | None:
-    """Whether a formula falls with another value of a side; None if it has no meaning."""
+    """Whether a formula falls with another value of a side; None if it has no meaning, or the value is the same."""
+    here = Changed(formula, givens, side, change)
     try:
-        judged = sides(formula, givens, Changed(formula, givens, side, change))
+        judged = sides(formula, givens, here)
     except FormulaError:
         return None
-    return any((one.counts & ~one.fulfilled).any() for one in judged)
+    return any((one.counts & ~one.fulfilled).any() for one in judged) if here.changed and all(here.changed) else None
 
 
 def _another(data: np.ndarray) -> np.ndarray:
@@ -74,7 +80,9 @@ def _changes(side: Node, registered: Formula, draw: Mapping[str, Any]) -> Iterat
         noted.append(data)
         return data
 
-    if _falls(registered, draw, side, note) is None or not noted or not noted[0].size or not np.isfinite(noted[0]).all():
+    with contextlib.suppress(FormulaError):
+        sides(registered, draw, Changed(registered, draw, side, note))
+    if not noted or not noted[0].size or not np.isfinite(noted[0]).all():
         return
     low, high = noted[0].min(), noted[0].max()
     if low < 0 < high:

@@ -26,6 +26,7 @@ WHOLE, TINY = (1.0, -1.0, 2.0, 3.0), 1e-12  # numbers at which something may be 
 SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
+ENTRIES = ("entry", "call", "big")  # where a letter tells which
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
@@ -57,8 +58,10 @@ def complain_of_weaker(
     _complain_of_other_bounds(formula, registered, draws)
     complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
-    for some in (draws, draws[-1:]) if limited else (draws[-1:],):
-        _complain_of_entries(formula, registered, some, bool(limited) and len(some) == 1)
+    if not any(node.value == r"\iff" for node in limited):  # for A \iff B stands not A \iff not B, which counts elsewhere
+        _complain_of_entries(formula, registered, draws if limited else draws[-1:], all_cases=False)
+    if limited:
+        _complain_of_entries(formula, registered, draws[-1:], all_cases=True)
 
 
 def _complain_of_entries(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], all_cases: bool) -> None:
@@ -102,8 +105,8 @@ def _coarse_letters(formula: Formula) -> Iterator[tuple[str, Node]]:
     for claim in formula.claims:
         nodes, free = [*claim.walk()], claim.letters()
         for letter in sorted(free):
-            coarse = [node for node in nodes if _is_coarse(node) and letter in node.letters()]
-            inside = sum(_count(node, letter) for node in coarse if not any(node in other.children for other in coarse))
+            coarse = [node for node in nodes if _is_coarse(node) and _count(node, letter, ENTRIES)]
+            inside = sum(_count(node, letter, ENTRIES) for node in coarse if not any(node in other.children for other in coarse))
             if coarse and inside == _count(claim, letter):
                 yield letter, coarse[0]
 
@@ -115,8 +118,11 @@ def _is_coarse(node: Node) -> bool:
     return node.kind in STEPS or node.kind == "power"
 
 
-def _count(node: Node, letter: str) -> int:
-    return sum(one.kind == "index" and one.value == letter for one in node.walk())
+def _count(node: Node, letter: str, but: Sequence[str] = ()) -> int:
+    """Count how often a letter stands in a node, but for what is beneath nodes of some kinds."""
+    if node.kind in but:
+        return 0
+    return int((node.kind, node.value) == ("index", letter)) + sum(_count(child, letter, but) for child in node.children)
 
 
 def _coarsely(letter: str, place: Node) -> Node:

@@ -26,6 +26,7 @@ WHOLE, TINY = (1.0, -1.0, 2.0, 3.0), 1e-12  # numbers at which something may be 
 SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
+FEWER = "says it entry by entry, and here it is said of fewer numbers"
 ENTRIES = ("entry", "call", "big")  # where a letter tells which
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
@@ -58,20 +59,38 @@ def complain_of_weaker(
     _complain_of_other_bounds(formula, registered, draws)
     complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
-    if not any(node.value == r"\iff" for node in limited):  # for A \iff B stands not A \iff not B, which counts elsewhere
-        _complain_of_entries(formula, registered, draws if limited else draws[-1:], all_cases=False)
     if limited:
-        _complain_of_entries(formula, registered, draws[-1:], all_cases=True)
-
-
-def _complain_of_entries(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], all_cases: bool) -> None:
-    """Complain of fewer numbers that are compared than in the registered formula: where they count, or in `all_cases`."""
-    wanted, found = (_entries(one, draws, all_cases) for one in (registered, formula))
+        _complain_of_cases(formula, registered, draws, any(node.value == r"\iff" for node in limited))
+        return
+    wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
     if sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs):
-        raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
+        raise _weaker(FEWER, formula.tree, formula)
+
+
+def _complain_of_cases(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], both_ways: bool) -> None:
+    """Complain of a form with a premise whose relations run over less, or count in fewer cases.
+
+    For A \\iff B stands not A \\iff not B, which counts in others: there `both_ways` are open.
+    """
+    (axes, shares), (own_axes, own_shares) = (_cases(one, draws) for one in (registered, formula))
+    fewer = max(own_axes, default=0) < max(axes, default=0)
+    if len(axes) == len(own_axes):
+        fewer = fewer or any(some > own for some, own in zip(axes, own_axes, strict=True))
+        fewer = fewer or (not both_ways and any(some > own + TINY for some, own in zip(shares, own_shares, strict=True)))
+    if fewer:
+        raise _weaker(FEWER, formula.tree, formula)
+
+
+def _cases(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[float]]:
+    """Return for each relation, in ascending order, over how many axes it runs, and in which share of all cases it counts."""
+    axes, shares = dict[Place, int](), dict[Place, list[float]]()
+    for one in (one for draw in draws for one in sides(formula, draw)):
+        axes[one.place] = max(axes.get(one.place, 0), sum(length > 1 for length in one.fulfilled.shape))
+        shares.setdefault(one.place, []).append(float(one.counts.mean()))
+    return sorted(axes.values()), sorted(float(np.mean(some)) for some in shares.values())
 
 
 def _complain_of_digits(formula: Formula, registered: Formula) -> None:
@@ -94,8 +113,9 @@ def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
 
 def _complain_of_letters(formula: Formula, registered: Formula) -> None:
     """Complain of an index that stands only where it does not reach all values, such as 2 t, where the registered one has none such."""
-    known = {_coarsely(letter, place) for letter, place in _coarse_letters(registered)}
-    for letter, place in _coarse_letters(formula):
+    known = {_coarsely(letter, node) for node in registered.tree.walk() if _is_coarse(node) for letter in node.letters()}
+    found = [*_coarse_letters(formula)]
+    for letter, place in found if len(found) > len([*_coarse_letters(registered)]) else ():
         if _coarsely(letter, place) not in known:
             raise _weaker(f"says it of every index, and here {letter} stands in {write(place)} only", place, formula)
 
@@ -379,13 +399,12 @@ def _weaker(said: str, node: Node, formula: Formula) -> Malformed:
     return Malformed(f"this is weaker: the registered formula {said}", node.place, formula.latex)
 
 
-def _entries(formula: Formula, draws: Sequence[Mapping[str, Any]], all_cases: bool) -> dict[str, int]:
-    """Count the numbers that each relation of a formula compares, where it counts or in all cases."""
+def _entries(formula: Formula, draw: Mapping[str, Any]) -> dict[str, int]:
+    """Count the numbers that each relation of a formula compares, where it counts."""
     found = dict[str, int]()
-    for one in (one for draw in draws for one in sides(formula, draw)):
+    for one in sides(formula, draw):
         if one.ends[1].children[:1] == (SPACE,):
             continue  # a shape says nothing of the numbers
         key = f"{one.relation} {one.place}"
-        counts = one.fulfilled.size if all_cases else int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
-        found[key] = found.get(key, 0) + counts
+        found[key] = found.get(key, 0) + int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
     return found

@@ -369,13 +369,14 @@ def complain_of_less(
     remarks, known = _remarks(formula), _remarks(registered)
     for remark in (*known, *remarks):
         if remarks.get(remark) != known.get(remark):
-            raise Malformed(f"{remark} stands where it does not in the registered formula, or the other way round", formula.tree.place, formula.latex)
+            said = f"{remark} stands where it does not in the registered formula, or the other way round"
+            raise Malformed(said, formula.tree.place, formula.latex)
 
 
 def complain_of_fewer(
     formula: Formula, whole: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
 ) -> None:
-    """Complain of fewer relations than in the registered formula; of those that say the same one counts, and `assumed` ones claim nothing.
+    """Complain of fewer relations than the registered formula has; of those that say the same one counts, `assumed` ones claim nothing.
 
     As many must fall, unless something known (`whole` has it) is put in: W_Q W_K^T, which is no other with another W.
     """
@@ -387,9 +388,13 @@ def complain_of_fewer(
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
     if in_letters == [False, True] and found[0] >= len(registered.claims):
         distinctions += 1  # a matrix for its entries, of which a chain says two things
-    for signs, own_signs in ((signs - needless, own_signs), (wanted[0] - needless, found[0]), (wanted[1], found[2 if whole is formula else 0])):
-        if own_signs + distinctions < signs:
-            said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
+    for most, own in (
+        (signs - needless, own_signs),
+        (wanted[0] - needless, found[0]),
+        (wanted[1], found[2 if whole is formula else 0]),
+    ):
+        if own + distinctions < most:
+            said = f"{most} relations are wanted, as in the registered formula; here are {own}"
             raise Malformed(said, formula.tree.place, formula.latex)
 
 
@@ -574,7 +579,7 @@ def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place
 
 
 def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int, int]:
-    """Count the relations that differ, those of them that fall somewhere, and those that may: they say the same if their gaps do in all draws."""
+    """Count the relations that differ, those of them that fall somewhere, and those that may; where the gaps do, they say the same."""
     gaps, texts, falling, lost = {place: list[np.ndarray]() for place in claimed}, dict[Place, frozenset[str]](), set[Place](), False
     for draw in draws:
         try:

@@ -150,7 +150,7 @@ def _coarsely(letter: str, place: Node) -> Node:
 
 
 def _complain_of_other_bounds(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    r"""Complain of a bound that is attained where the registered one is not, with other numbers for what is given, or the other way round."""
+    """Complain of a bound that is attained where the registered one is not, with other numbers given, or the other way round."""
     if {node.value for node in registered.tree.walk() if node.kind == "relation"} & {r"\le", r"\ge"}:
         for draw, name in itertools.product(draws[:3], sorted(draws[0])):
             other = {**draw, **dict.fromkeys({name} | aliases(name, draw), disturbed(draw[name], np.random.default_rng(5)))}

@@ -94,4 +94,6 @@ def _changes(side: Node, registered: Formula, draw: Mapping[str, Any]) -> Iterat
     yield from ((lambda data, period=period: data + period) for period in PERIODS if high - low >= period)
     for axis in (axis for axis, length in enumerate(noted[0].shape) if length > 1):
         yield lambda data, axis=axis: np.roll(data, 1, axis) if data.ndim > axis else data
-        yield lambda data, axis=axis: np.where(np.arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1)) > 0, 1.3 * data + 0.1, data)
+        yield lambda data, axis=axis: np.where(
+            np.arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1)) > 0, 1.3 * data + 0.1, data
+        )

@@ -5,6 +5,7 @@ first made others. The registered formula falls, and if the form holds it says l
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -93,7 +94,15 @@ def _changes(side: Node, registered: Formula, draw: Mapping[str, Any]) -> Iterat
         yield np.ones_like
     yield from ((lambda data, period=period: data + period) for period in PERIODS if high - low >= period)
     for axis in (axis for axis, length in enumerate(noted[0].shape) if length > 1):
-        yield lambda data, axis=axis: np.roll(data, 1, axis) if data.ndim > axis else data
-        yield lambda data, axis=axis: np.where(
-            np.arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1)) > 0, 1.3 * data + 0.1, data
-        )
+        yield from (functools.partial(change, axis=axis) for change in (_rolled, _first_kept))
+
+
+def _rolled(data: np.ndarray, axis: int) -> np.ndarray:
+    return np.roll(data, 1, axis) if data.ndim > axis else data
+
+
+def _first_kept(data: np.ndarray, axis: int) -> np.ndarray:
+    if data.ndim <= axis:
+        return data
+    places = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
+    return np.where(places > 0, 1.3 * data + 0.1, data)

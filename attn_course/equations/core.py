@@ -26,6 +26,7 @@ from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
+from attn_course.equations.wrapped import complain_of_wrapped
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
@@ -40,7 +41,6 @@ DRAWS = 3  # of the givens, at each set of sizes
 _PRODUCT = re.compile(r"\w+ = \w+(?:\^T)?(?: \w+(?:\^T)?)+")
 _NOT_NEGATIVE = re.compile(r"(\\?[A-Za-z]+)\w* >= 0|0 \\le (\\?[A-Za-z]+)")
 _MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
-_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\{\s*\w\s*_(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -185,7 +185,7 @@ class Equation:
             sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
             named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
             return named._ready(latex) if named else None
-        sizes = [name for name in self.sizes.partition(",")[0].split() if name not in given and _stands_in(name, latex)]
+        sizes = [spelled for name in self.sizes.partition(",")[0].split() if (spelled := _spelled(name, latex)) and spelled not in given]
         larger: Equation | None = self
         for name in sizes:
             larger = larger and larger._with_named(name)
@@ -195,8 +195,6 @@ class Equation:
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
         unknown = _MISSING.match(problem)
-        if unknown and (shorter := _BOUND.sub(lambda one: one[0] if unknown[1] not in one["end"] else one["start"] + "}", latex)) != latex:
-            return self._ready(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
         solved = unknown and any(
             (left.strip() in given and unknown[1] in right)
             or (unknown[1] in left and left.strip() != unknown[1] and unknown[1] not in right)
@@ -225,8 +223,8 @@ class Equation:
         givens, sizes = [*itertools.chain(*self.draws())], self.size_sets()
         if name in givens[0]:
             return None
-        if name in self.sizes.partition(",")[0].split():
-            known = [sizes[place // DRAWS][name] in _lengths(draw) for place, draw in enumerate(givens)]
+        if _plain(name) in self.sizes.partition(",")[0].split():
+            known = [sizes[place // DRAWS][_plain(name)] in _lengths(draw) for place, draw in enumerate(givens)]
             return replace(self, make=_naming(self.make, name, "")) if all(known) else None
         entries = name.swapcase()
         matrix = [getattr(formulas.as_given(draw[entries]), "form", "") for draw in givens] if entries in givens[0] else []
@@ -270,7 +268,8 @@ class Equation:
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
-            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products)
+            saying.complain_of_fewer(formula, whole, registered, [*tried, *moved], draws[0], assumed)
             lawless = _lawless(*known)
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
@@ -283,12 +282,13 @@ class Equation:
             for first, *_ in self.draws()[:3]:
                 complain_of_lost(whole, registered, first)
             of_its_kind = _kept(*known)
-            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products, assumed)
+            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products)
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
+            complain_of_wrapped(formula, registered, draws[0], special())
 
     def _with_what_is_known(self, formula: Formula) -> Formula:
         """Return a formula behind what the text says beside it of the givens that do not stand in it."""
@@ -333,11 +333,17 @@ def _making(make: Maker, gone: frozenset[str]) -> Maker:
     return without
 
 
-def _stands_in(name: str, latex: str) -> bool:
-    """Whether the name of a size stands in a formula."""
+def _spelled(name: str, latex: str) -> str:
+    """Return the name of a size as it stands in a formula; "" if it does not."""
     letter, _, below = name.partition("_")
-    spelled = rf"{letter}\s*_\s*\{{?\s*(?:\\(?:text|mathrm)\s*\{{\s*)?{below}(?![A-Za-z])" if below else rf"{letter}(?![A-Za-z_])"
-    return re.search(rf"(?<![A-Za-z\\]){spelled}", latex) is not None
+    end = rf"\s*_\s*\{{?\s*(\\(?:text|mathrm)\s*\{{\s*)?{below}(?![A-Za-z])" if below else r"(?![A-Za-z_])()"
+    found = re.search(rf"(?<![A-Za-z\\]){letter}{end}", latex)
+    return "" if found is None else rf"{letter}_{{\text{{{below}}}}}" if found[1] else name
+
+
+def _plain(name: str) -> str:
+    r"""Return the name of a size without what sets it upright: d_model for d_{\text{model}}."""
+    return re.sub(r"\\text|[{}]", "", name)
 
 
 @lru_cache(maxsize=512)
@@ -346,7 +352,7 @@ def _naming(make: Maker, name: str, entries: str) -> Maker:
     def more(**sizes: Any) -> Givens:
         givens = make(**sizes)
         if not entries:
-            return {**givens, name: formulas.Size(sizes[name])}
+            return {**givens, name: formulas.Size(sizes[_plain(name)])}
         known = formulas.as_given(givens[entries])
         if isinstance(known, Given) and np.ndim(known.raw) == 2:
             matrix = replace(known, form="matrix")

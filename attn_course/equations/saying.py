@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attn_course.equations.drawing import Watched
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides
+from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, has_symbols, parts, sides, write
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 from attn_course.formulas.relations import ORDERS
@@ -220,6 +220,7 @@ def kept(formula: Formula, draw: Givens) -> list[Trial]:
             functions[name] = given
             others = [replace(given, call=_added(given.call, wave)) for wave in (np.sin, np.cos)]
             others.append(replace(given, call=_other_weights(given.call)))
+            others += [replace(given, call=_operation(given.call, change)) for change in OPERATIONS]
         moved = [{**draw, **dict.fromkeys(aliases(name, draw), other)} for other in others]
         found += [Trial(name, givens, fallen(formula, givens)) for givens in moved]
     if len(functions) > 1:
@@ -255,6 +256,18 @@ def _added(call: Callable[..., Any], wave: Callable[[Any], Any]) -> Callable[...
         same = [one for one in numbers if one.shape == np.shape(value)]
         total = sum(float(np.where(np.isfinite(one), one, 0.0).sum()) for one in numbers)
         return value + 0.3 * wave(same[0] if same else total)
+
+    return other
+
+
+def _operation(call: Callable[..., Any], change: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Return another operation on two arrays that gives a third of their form."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        if len(arguments) != 2 or not np.ndim(value) or {np.shape(one) for one in arguments} != {np.shape(value)}:
+            return value
+        return change(value, *map(np.asarray, arguments))
 
     return other
 
@@ -322,14 +335,13 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 
 
 def complain_of_less(
-    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset(),
-    assumed: Set[Node] = frozenset(),
-) -> None:  # fmt: skip
-    r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
+    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset()
+) -> None:
+    r"""Complain of a formula that still holds where the registered one falls, has fewer cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
     other places, and negated. In a bound weights that sum to 1 stay such, unless it says that they do, and a size that is a
-    product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
+    product of others stays it: `products` names them.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
@@ -351,21 +363,39 @@ def complain_of_less(
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )
-    distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
-    needless = _identities(registered, tried)
-    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
-    if in_letters == [False, True] and len(formula.claims) >= len(registered.claims):
-        distinctions += 1  # a matrix for its entries, of which a chain says two things
-    signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
-    if own_signs + distinctions < signs:
-        said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
-        raise Malformed(said, formula.tree.place, formula.latex)
+    distinctions = _more_distinctions(formula, registered)
     if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
         raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
-    remarks = _remarks(formula)
-    for remark, names in _remarks(registered).items():
-        if remarks.get(remark) != names:
-            raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+    remarks, known = _remarks(formula), _remarks(registered)
+    for remark in (*known, *remarks):
+        if remarks.get(remark) != known.get(remark):
+            said = f"{remark} stands where it does not in the registered formula, or the other way round"
+            raise Malformed(said, formula.tree.place, formula.latex)
+
+
+def complain_of_fewer(
+    formula: Formula, whole: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
+) -> None:
+    """Complain of fewer relations than the registered formula has; of those that say the same one counts, `assumed` ones claim nothing.
+
+    As many must fall, unless something known (`whole` has it) is put in: W_Q W_K^T, which is no other with another W.
+    """
+    distinctions, known = _more_distinctions(formula, registered), {chain for chain, _ in relations(registered.tree)}
+    needless = _identities(registered, tried)
+    both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
+    signs, own_signs = (sum(claimed.values()) for _, claimed in both)
+    wanted, found = (_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both)
+    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
+    if in_letters == [False, True] and found[0] >= len(registered.claims):
+        distinctions += 1  # a matrix for its entries, of which a chain says two things
+    for most, own in (
+        (signs - needless, own_signs),
+        (wanted[0] - needless, found[0]),
+        (wanted[1], found[2 if whole is formula else 0]),
+    ):
+        if own + distinctions < most:
+            said = f"{most} relations are wanted, as in the registered formula; here are {own}"
+            raise Malformed(said, formula.tree.place, formula.latex)
 
 
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
@@ -511,7 +541,7 @@ def _spoken_of(node: Node) -> frozenset[str]:
     r"""Return the names in a tree, but for those that say a shape only, as in Z \in \mathbb{R}^{m \times n}."""
     if node.children and node.children[0] == SPACE:
         return frozenset()
-    return frozenset([node.value] if node.kind in ("name", "call") else []).union(*map(_spoken_of, node.children))
+    return frozenset([node.value] if node.kind in ("name", "call", "operator") else []).union(*map(_spoken_of, node.children))
 
 
 def _together(trial: Trial, draw: Givens) -> Givens | None:
@@ -540,11 +570,54 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> int:
-    """Count what is claimed, by its signs: two relations may become one chain."""
+def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place, int]:
+    """Return where the signs stand that claim something, with how much each counts: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
-    return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
+    chains = [chain.children for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
+    links = [link for sides in chains for link in zip(sides[::2], sides[1::2], sides[2::2], strict=False)]
+    return {(left.place[0], right.place[1]): _weight(sign, right) for left, sign, right in links}
+
+
+def _different(formula: Formula, claimed: Mapping[Place, int], draws: Sequence[Givens]) -> tuple[int, int, int]:
+    """Count the relations that differ, those of them that fall somewhere, and those that may; where the gaps do, they say the same."""
+    gaps, texts, falling, lost = {place: list[np.ndarray]() for place in claimed}, dict[Place, frozenset[str]](), set[Place](), False
+    for draw in draws:
+        try:
+            judged = sides(formula, draw)
+        except FormulaError:
+            lost = True
+            continue
+        here = {place: [np.zeros(0)] for place in claimed}
+        for one in judged:
+            counts = np.broadcast_to(one.counts, one.fulfilled.shape)
+            texts[one.place] = frozenset(map(write, one.ends))
+            falling |= {one.place} if one.relation != "=" or (counts & ~one.fulfilled).any() else set()
+            here.setdefault(one.place, []).append(_gap(one)[counts] if one.equal.shape == counts.shape else _gap(one).ravel())
+        for place, found in gaps.items():
+            found.append(np.sort(np.concatenate(here[place])))
+    kinds = list[Place]()
+    for place in claimed:
+        if not any(texts[place] == texts[other] or _have_one_gap(gaps[place], gaps[other]) for other in kinds):
+            kinds.append(place)
+    every, falls = sum(claimed[place] for place in kinds), sum(claimed[place] for place in kinds if place in falling)
+    return every, falls, every if lost else falls
+
+
+def _gap(one: Judged) -> np.ndarray:
+    """Return how far apart the sides of a relation are; 1 where they are no numbers and differ, 0 where that is not finite."""
+    with np.errstate(invalid="ignore"):
+        gap = np.where(one.equal, 0.0, np.abs(one.left - one.right) if one.left.dtype.kind in "iufc" else 1.0)
+    return np.where(np.isfinite(gap), gap, 0.0)
+
+
+def _have_one_gap(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    """Whether the gaps of two relations are the same numbers, or proportional if they are several; without a gap nothing is known."""
+    if [each.size for each in some] != [each.size for each in others]:
+        return False
+    one, other = np.concatenate(some), np.concatenate(others)
+    if min(np.count_nonzero(one), np.count_nonzero(other)) < 2:
+        return bool(other.any()) and np.allclose(one, other)
+    return _proportional(some, others)
 
 
 def _weight(sign: Node, side: Node) -> int:
@@ -561,12 +634,16 @@ def _kinds(formula: Formula) -> tuple[int, int]:
     return sum("=" in signs for signs in chains), sum(sign in ORDERS for signs in chains for sign in signs)
 
 
-def _distinctions(tree: Node) -> int:
+def _distinctions(nodes: Iterable[Node]) -> int:
     """Count what lets one relation stand for several: cases, conditions in brackets, deltas, I."""
     found = 0
-    for node in tree.walk():
+    for node in nodes:
         found += len(node.children) // 2 if node.kind == "cases" else node.kind == "iverson" or node.value in (r"\delta", "I")
     return found
+
+
+def _more_distinctions(formula: Formula, registered: Formula) -> int:
+    return max(0, _distinctions({*formula.tree.walk()}) - _distinctions(registered.tree.walk()))
 
 
 def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
@@ -575,6 +652,11 @@ def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
     return {chain.value: formula.names_beneath(chain) & formula.given for chain in chains}
 
 
+OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (  # laws hold in them one by one
+    lambda value, one, other: one,  # associative, not commutative; nothing on the right changes anything
+    lambda value, one, other: np.ones_like(value),  # associative and commutative
+    lambda value, one, other: value + np.where(np.isfinite(one) & np.isfinite(other), one * other, 0.0),  # commutative; 0 changes nothing
+)
 KINDS: tuple[tuple[Callable[[Any], bool], Callable[[np.ndarray, np.random.Generator], np.ndarray]], ...] = (
     (_are_weights, _weights_again),
     (_are_symmetric, _symmetric_again),

@@ -17,7 +17,7 @@ import numpy as np
 from attn_course.equations.saying import SPACE, disturbed, fallen
 from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.givens import Given, aliases, as_given
 from attn_course.formulas.tree import relations
 
 PREMISES = ("given", "implies")
@@ -26,6 +26,8 @@ WHOLE, TINY = (1.0, -1.0, 2.0, 3.0), 1e-12  # numbers at which something may be 
 SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
+FEWER = "says it entry by entry, and here it is said of fewer numbers"
+ENTRIES = ("entry", "call", "big")  # where a letter tells which
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
@@ -53,14 +55,42 @@ def complain_of_weaker(
             raise _weaker("says it itself, and here it is said of its square", side, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
+    _complain_of_letters(formula, registered)
+    _complain_of_other_bounds(formula, registered, draws)
     complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
+    if limited:
+        _complain_of_cases(formula, registered, draws, any(node.value == r"\iff" for node in limited))
+        return
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
-    if not limited and (sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs)):
-        raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
+    if sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs):
+        raise _weaker(FEWER, formula.tree, formula)
+
+
+def _complain_of_cases(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], both_ways: bool) -> None:
+    """Complain of a form with a premise whose relations run over less, or count in fewer cases.
+
+    For A \\iff B stands not A \\iff not B, which counts in others: there `both_ways` are open.
+    """
+    (axes, shares), (own_axes, own_shares) = (_cases(one, draws) for one in (registered, formula))
+    fewer = max(own_axes, default=0) < max(axes, default=0)
+    if len(axes) == len(own_axes):
+        fewer = fewer or any(some > own for some, own in zip(axes, own_axes, strict=True))
+        fewer = fewer or (not both_ways and any(some > own + TINY for some, own in zip(shares, own_shares, strict=True)))
+    if fewer:
+        raise _weaker(FEWER, formula.tree, formula)
+
+
+def _cases(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[float]]:
+    """Return for each relation, in ascending order, over how many axes it runs, and in which share of all cases it counts."""
+    axes, shares = dict[Place, int](), dict[Place, list[float]]()
+    for one in (one for draw in draws for one in sides(formula, draw)):
+        axes[one.place] = max(axes.get(one.place, 0), sum(length > 1 for length in one.fulfilled.shape))
+        shares.setdefault(one.place, []).append(float(one.counts.mean()))
+    return sorted(axes.values()), sorted(float(np.mean(some)) for some in shares.values())
 
 
 def _complain_of_digits(formula: Formula, registered: Formula) -> None:
@@ -79,6 +109,63 @@ def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
         for chain, _ in relations(formula.tree):
             if _two_derivatives(chain):
                 raise _weaker("says what the derivative is, and here stand two derivatives", chain, formula)
+
+
+def _complain_of_letters(formula: Formula, registered: Formula) -> None:
+    """Complain of an index that stands only where it does not reach all values, such as 2 t, where the registered one has none such."""
+    known = {_coarsely(letter, node) for node in registered.tree.walk() if _is_coarse(node) for letter in node.letters()}
+    found = [*_coarse_letters(formula)]
+    for letter, place in found if len(found) > len([*_coarse_letters(registered)]) else ():
+        if _coarsely(letter, place) not in known:
+            raise _weaker(f"says it of every index, and here {letter} stands in {write(place)} only", place, formula)
+
+
+def _coarse_letters(formula: Formula) -> Iterator[tuple[str, Node]]:
+    """Yield the free letters that stand in multiples, steps or powers only, each with the first of these."""
+    for claim in formula.claims:
+        nodes, free = [*claim.walk()], claim.letters()
+        for letter in sorted(free):
+            coarse = [node for node in nodes if _is_coarse(node) and _count(node, letter, ENTRIES)]
+            inside = sum(_count(node, letter, ENTRIES) for node in coarse if not any(node in other.children for other in coarse))
+            if coarse and inside == _count(claim, letter):
+                yield letter, coarse[0]
+
+
+def _is_coarse(node: Node) -> bool:
+    """Whether an expression of letters does not reach all numbers that its letters reach."""
+    if node.kind == "product":
+        return any(child.kind == "number" and child.value != "1" for child in node.children) and len(node.children) == 2
+    return node.kind in STEPS or node.kind == "power"
+
+
+def _count(node: Node, letter: str, but: Sequence[str] = ()) -> int:
+    """Count how often a letter stands in a node, but for what is beneath nodes of some kinds."""
+    if node.kind in but:
+        return 0
+    return int((node.kind, node.value) == ("index", letter)) + sum(_count(child, letter, but) for child in node.children)
+
+
+def _coarsely(letter: str, place: Node) -> Node:
+    return place.map(lambda node: replace(node, value="") if (node.kind, node.value) == ("index", letter) else node)
+
+
+def _complain_of_other_bounds(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+    """Complain of a bound that is attained where the registered one is not, with other numbers given, or the other way round."""
+    if {node.value for node in registered.tree.walk() if node.kind == "relation"} & {r"\le", r"\ge"}:
+        for draw, name in itertools.product(draws[:3], sorted(draws[0])):
+            other = {**draw, **dict.fromkeys({name} | aliases(name, draw), disturbed(draw[name], np.random.default_rng(5)))}
+            known, found = (_attained(one, other) for one in (registered, formula))
+            if known is not None and found is not None and known != found:
+                raise _weaker(f"is attained for other {name}, and this is not so, or the other way round", formula.tree, formula)
+
+
+def _attained(formula: Formula, draw: Mapping[str, Any]) -> bool | None:
+    """Whether a bound is attained; None if one does not hold, or says nothing."""
+    try:
+        bounds = [one for one in sides(formula, draw) if one.relation in (r"\le", r"\ge")]
+    except FormulaError:
+        return None
+    return any(one.attained for one in bounds) if bounds and all(one.fulfilled.all() for one in bounds) else None
 
 
 def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str]) -> None:
@@ -229,6 +316,8 @@ def _complain_of_premises(formula: Formula, registered: Formula, limited: list[N
             raise _weaker("needs its premise, and this holds without it", node.children[0], formula)
     for node in premises:
         first = node.children[0]
+        for again in {*node.children[1:]} & {first, *first.children} if node.value != r"\iff" else ():
+            raise Malformed("this is the premise again: it says nothing", again.place, formula.latex)
         for clause in first.children if first.kind == "all" else (first,):
             if clause in known or _signs(clause) & signs:
                 continue

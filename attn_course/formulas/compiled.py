@@ -155,8 +155,10 @@ class Formula:
             _refuse_reuse(tree, frozenset())
         for chain in (node for node in nodes if node.kind == "chain"):
             _refuse_taken(chain, chain.letters())
-        for definition in self.definitions.values():
+        for name, definition in self.definitions.items():
             _refuse_taken(definition.body, frozenset(definition.own))
+            for letter in definition.open_letters if definition.own or definition.parameters else ():
+                raise Malformed(f"{letter} stands in what {name} is, and not beneath it", definition.body.place)
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:

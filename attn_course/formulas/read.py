@@ -17,6 +17,8 @@ from attn_course.formulas.expressions import ARROWS, CONDITIONALS, CONSTANTS, FU
 from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
+REMARKS = ("decode:", "prefill:", "(linear)", "(softmax)")
+
 
 def read(latex: str, names: Iterable[str] = ()) -> Node:
     r"""Read a formula: relations, joined by commas and arrows.
@@ -123,9 +125,11 @@ class _Parser(Expressions):
         return found
 
     def remarks(self) -> list[str]:
-        r"""Pass over \text{(linear)} and \text{decode:}, which speak to the reader."""
+        """Pass over what speaks to the reader; what nobody knows could say that the formula is false."""
         found = []
         while self.token.kind == "word" and re.fullmatch(r"\(.*\)|.*:", self.token.text):
+            if self.token.text not in REMARKS:
+                raise self.wrong(f"beside a formula may stand, as \\text: {', '.join(REMARKS)}; got {self.token.text}")
             found.append(self.take().text)
         return found
 

@@ -22,6 +22,7 @@ from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, w
 from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
+from attn_course.equations.reworded import clauses_of, is_number, readings, stands_alone, stands_linear
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
@@ -151,15 +152,29 @@ class Equation:
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
 
     def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
+        """Read and judge a formula; what is not confirmed as it stands may be meant otherwise."""
+        try:
+            return self._as_written(latex)
+        except FormulaError:
+            if latex in (None, self.latex) and self.latex == self.registered:
+                raise
+            registered, _ = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+            given, form = self.draws()[0][0], latex or self.latex
+            for other in itertools.chain(readings(form, registered, given), self._solved(form, registered)):
+                with contextlib.suppress(FormulaError):
+                    return self._as_written(other)
+            raise
+
+    def _as_written(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
         try:
             formula = self.read(latex)
             ends = [name for name in self.sizes.partition(",")[0].split() if re.search(rf":\s*{name}\s*\}}", latex or self.latex)]
             if ends and formula.latex != self.registered and (larger := self._with_named(ends[0])) is not None:
-                return larger._ready(latex)  # X_{1:T}: a length, and no letter
+                return larger._as_written(latex)  # X_{1:T}: a length, and no letter
             for name in formula.definitions if formula.latex != self.registered else ():  # P_ij = ..., where p_ij is given
                 if name.swapcase() not in formula.named and len(name) == 1 and (larger := self._with_named(name)) is not None:
-                    return larger._ready(latex)
+                    return larger._as_written(latex)
             judged = self._without(formula)
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
@@ -173,7 +188,7 @@ class Equation:
             larger = self._with_named(named[1]) if named and (latex or self.latex) != self.registered else None
             if larger is None:
                 raise
-            return larger._ready(latex)
+            return larger._as_written(latex)
         return judged, formula
 
     def _reworded(self, latex: str, problem: str) -> "tuple[Equation, Formula] | None":
@@ -184,34 +199,53 @@ class Equation:
         if problem.startswith("nothing is claimed"):  # S = ... of the matrix of s_ij
             sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
             named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
-            return named._ready(latex) if named else None
+            return named._as_written(latex) if named else None
         sizes = [name for name in self.sizes.partition(",")[0].split() if name not in given and _stands_in(name, latex)]
         larger: Equation | None = self
         for name in sizes:
             larger = larger and larger._with_named(name)
         if sizes and larger is not None:
-            return larger._ready(latex)
+            return larger._as_written(latex)
         clauses = {
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
         unknown = _MISSING.match(problem)
         if unknown and (shorter := _BOUND.sub(lambda one: one[0] if unknown[1] not in one["end"] else one["start"] + "}", latex)) != latex:
-            return self._ready(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
-        solved = unknown and any(
-            (left.strip() in given and unknown[1] in right)
-            or (unknown[1] in left and left.strip() != unknown[1] and unknown[1] not in right)
-            for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
-        )
-        if unknown and solved and (clause := clauses.get(unknown[1])) and clause not in latex:  # T = 1 / \beta for \beta = 1 / T
-            return self._ready(rf"{latex}, \qquad {clause}")
+            return self._as_written(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
         needless = re.match(r"(\S+) is defined and no claim uses it", problem)
         if needless and (clause := clauses.get(needless[1])):
             parts = re.split(r",?\s*\\q?quad\s*", latex)
             own = [part for part in parts if part.partition("=")[0].strip() == needless[1]]
             left = [part for part in parts if part not in own]
             agrees = own and (own[0].strip() == clause or self._holds_beside(own[0], clause, needless[1]))
-            return self._ready(r", \qquad ".join(left)) if agrees and left else None
+            return self._as_written(r", \qquad ".join(left)) if agrees and left else None
         return None
+
+    def _solved(self, latex: str, registered: Formula) -> Iterator[str]:
+        r"""Yield a form with what the registered formula defines in the place of an equality that says the same, as T = 1 / \beta may."""
+        names = formulas.names_of(self.draws()[0][0])
+        for clause in clauses_of(registered.latex):
+            for name in stands_alone(clause, names) & registered.definitions.keys():
+                parts = clauses_of(latex)
+                for place, part in enumerate(parts):
+                    if stands_linear(name, part, [*names, name]) and self._determines(part, clause, name):
+                        yield r", \qquad ".join([*parts[:place], clause, *parts[place + 1 :]])
+
+    def _determines(self, equality: str, clause: str, name: str) -> bool:
+        """Whether an equality says of a number what a clause says that defines it: it holds, and not of a number near it, in any draw."""
+        left, _, right = clause.rstrip(" .,").partition("=")
+        try:
+            for draw in itertools.chain(*self.draws()):
+                formula = self.read(rf"{equality}, \qquad {clause}")
+                formulas.judge(formula, draw)
+                if not is_number(name, formula, draw):
+                    return False
+                with contextlib.suppress(formulas.Refuted):
+                    formulas.judge(self.read(rf"{equality}, \qquad {left} = 1.01 \left( {right} \right)"), draw)
+                    return False
+        except FormulaError:
+            return False
+        return True
 
     def _holds_beside(self, definition: str, clause: str, name: str) -> bool:
         """Whether a definition says of a name what a clause of the registered formula says."""

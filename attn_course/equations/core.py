@@ -30,7 +30,7 @@ from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Given, aliases
+from attn_course.formulas.givens import Function, Given, aliases
 from attn_course.formulas.tree import relations
 
 Givens: TypeAlias = Mapping[str, Any]
@@ -197,7 +197,7 @@ class Equation:
             return None
         given = self.draws()[0][0]
         if problem.startswith("nothing is claimed"):  # S = ... of the matrix of s_ij
-            sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
+            sides = [re.sub(r"_.*", "", clause.partition("=")[0].strip()) for clause in clauses_of(latex)]
             named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
             return named._as_written(latex) if named else None
         sizes = [name for name in self.sizes.partition(",")[0].split() if name not in given and _stands_in(name, latex)]
@@ -232,16 +232,19 @@ class Equation:
                         yield r", \qquad ".join([*parts[:place], clause, *parts[place + 1 :]])
 
     def _determines(self, equality: str, clause: str, name: str) -> bool:
-        """Whether an equality says of a number what a clause says that defines it: it holds, and not of a number near it, in any draw."""
+        """Whether an equality says of a number what a clause says that defines it: of no number near it, and whatever is given."""
         left, _, right = clause.rstrip(" .,").partition("=")
         try:
-            for draw in itertools.chain(*self.draws()):
-                formula = self.read(rf"{equality}, \qquad {clause}")
-                formulas.judge(formula, draw)
-                if not is_number(name, formula, draw):
+            formula = self.read(rf"{equality}, \qquad {clause}")
+            near = self.read(rf"{equality}, \qquad {left} = 1.01 \left( {right} \right)")
+            for number, draw in enumerate(itertools.chain(*self.draws())):
+                sets = {one: given for one, given in draw.items() if getattr(given, "form", "") == "set"}
+                other = {**formulas.unrelated(draw, np.random.default_rng(number)), **sets}
+                formulas.judge(formula, other)
+                if not is_number(name, formula, other):
                     return False
                 with contextlib.suppress(formulas.Refuted):
-                    formulas.judge(self.read(rf"{equality}, \qquad {left} = 1.01 \left( {right} \right)"), draw)
+                    formulas.judge(near, other)
                     return False
         except FormulaError:
             return False
@@ -269,10 +272,15 @@ class Equation:
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
         givens = self.draws()[0][0]
-        gone = frozenset(
-            name for name in formula.given - formula.named if not aliases(name, givens) & formula.named and self._defines({name}, givens)
-        )
-        return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
+        unused = {name for name in formula.given - formula.named if not aliases(name, givens) & formula.named}
+        gone = frozenset(name for name in unused if self._defines({name}, givens))
+        if gone and self._defines(gone, givens):
+            return replace(self, make=_making(self.make, gone))
+        spelled = {name: said for name in unused - gone if (said := getattr(givens[name], "formula", ""))}  # H(x) = -\sum_j x_j \ln x_j
+        known = self.registered or self.latex
+        if not spelled or _claims(formula) < _claims(formulas.formula_of(known, givens)):  # without H some of what it claims is an identity
+            return self
+        return replace(self, make=_making(self.make, frozenset(spelled)), registered=r", \qquad ".join([known, *spelled.values()]))
 
     def _defines(self, names: Set[str], givens: Givens) -> bool:
         """Whether the registered formula is read without these givens, each of them being what it defines."""
@@ -362,9 +370,15 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
 def _making(make: Maker, gone: frozenset[str]) -> Maker:
     @functools.wraps(make)
     def without(**sizes: Any) -> Givens:
-        return {name: formulas.Open() if name in gone else given for name, given in make(**sizes).items()}
+        left = {name: given for name, given in make(**sizes).items() if name not in gone or not isinstance(given, Function)}
+        return {name: formulas.Open() if name in gone else given for name, given in left.items()}
 
     return without
+
+
+def _claims(formula: Formula) -> int:
+    """Count the relations that a formula claims."""
+    return sum(len(chain.children) // 2 for claim in formula.claims for chain, _ in relations(claim))
 
 
 def _stands_in(name: str, latex: str) -> bool:

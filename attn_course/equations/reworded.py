@@ -66,10 +66,10 @@ def _running(tree: Node) -> Iterator[Node]:
     for node in tree.walk():
         if node.kind == "to":
             yield from itertools.islice((one for one in node.children[0].walk() if one.kind in ("index", "name")), 1)
-        elif node.kind == "domain":
-            for item in node.children:
+        elif node.kind == "big":
+            for item in node.children[0].children:
                 first = item.children[0] if item.kind == "chain" else item
-                if first.kind == "bars" or (len(node.children) == 1 and first.kind in ("index", "name")):
+                if first.kind == "bars" or (node.value == r"\arg\min" and first.kind in ("index", "name")):
                     yield from (one for one in first.walk() if one.kind in ("index", "name"))
 
 

@@ -149,21 +149,24 @@ class Equation:
                 judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
-            raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+            reworded = isinstance(error, formulas.Malformed) and error.latex not in ("", latex or self.latex)
+            raise kind(f"{numbers.eq(self.label)} is not confirmed: {error.problem if reworded else error}") from error
 
     def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula; what is not confirmed as it stands may be meant otherwise."""
         try:
             return self._as_written(latex)
-        except FormulaError:
-            if latex in (None, self.latex) and self.latex == self.registered:
+        except FormulaError as error:
+            said, form, given = error, latex or self.latex, self.draws()[0][0]
+            if self.registered in ("", form):
                 raise
-            registered, _ = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
-            given, form = self.draws()[0][0], latex or self.latex
+            registered, _ = _registered(self.make, self.sizes, self.label, self.registered)
             for other in itertools.chain(readings(form, registered, given), self._solved(form, registered)):
-                with contextlib.suppress(FormulaError):
+                try:
                     return self._as_written(other)
-            raise
+                except FormulaError as another:  # of a dummy, what is wrong with it is said of the one that is meant
+                    said = another if said is error and str(error).startswith("the range of") else said
+            raise said from None
 
     def _as_written(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
@@ -351,7 +354,8 @@ class Equation:
         home = self.make.__module__.rpartition(".")[0]
         said = [text for one in REGISTRY.loaded() if one.make.__module__.startswith(home) for text in (*one.assumes, one.latex)]
         found = {name for text in said for pair in _NOT_NEGATIVE.findall(text) for name in pair if name}
-        return {name for name in found if not any(re.search(rf"{re.escape(name)}\w* = .*softmax", text) for text in self.assumes)}
+        weights = {name for name, given in self.draws()[0][0].items() if "e^{" in getattr(given, "formula", "")}
+        return {name for name in found - weights if not any(re.search(rf"{re.escape(name)}\w* = .*softmax", text) for text in self.assumes)}
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -518,7 +522,9 @@ def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
         for sides in ([link.left for link in links], [link.right for link in links]):
             values = np.concatenate([side.ravel() for side in sides])
             if not values.size or np.all((values == values[0]) | _is_close(values, values[0])):
-                raise formulas.Malformed(f"a side is always {values[0] if values.size else 'empty'}", links[0].place, latex)
+                said = f"{values[0]:.4g} in every draw" if values.dtype.kind in "fc" else "the same in every draw"
+                said = said if values.size else "empty"
+                raise formulas.Malformed(f"a side is {said}: it says nothing of what is given", links[0].place, latex)
 
 
 def _is_close(some: np.ndarray, one: Any) -> np.ndarray:

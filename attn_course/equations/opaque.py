@@ -69,12 +69,13 @@ def _with_other_sign(node: Node) -> Node:
 
 
 def _held(formula: Formula, tree: Node, draw: Givens) -> bool | None:
-    """Whether a formula, or a changed one, holds; None if it has no meaning."""
+    """Whether a formula, or a changed one, holds; None if it has no meaning, or speaks of nothing."""
     try:
         other = formula if tree is formula.tree else formula.with_tree(tree)
         if other is not formula:
             other.spare = frozenset(draw)
-        return not any((one.counts & ~one.fulfilled).any() for one in sides(other, draw))
+        judged = sides(other, draw)
+        return not any((one.counts & ~one.fulfilled).any() for one in judged) if any(one.counts.any() for one in judged) else None
     except (FormulaError, ValueError):
         return None
 

@@ -358,14 +358,16 @@ def complain_of_less(
         distinctions += 1  # a matrix for its entries, of which a chain says two things
     signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
     if own_signs + distinctions < signs:
-        said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
+        said = f"{signs} relations are wanted, as in the registered formula; here {'is' if own_signs == 1 else 'are'} {own_signs}"
+        said += ": what a definition says is not claimed" * bool(formula.definitions)
         raise Malformed(said, formula.tree.place, formula.latex)
     if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
         raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
     remarks = _remarks(formula)
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
-            raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+            where = "stands at another clause than in the registered formula" if remark in remarks else "of the registered formula is missing"
+            raise Malformed(f"{remark} {where}", formula.tree.place, formula.latex)
 
 
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:

@@ -21,7 +21,7 @@ from attn_course.equations.errors import EquationError, Malformed, Refuted, Unkn
 from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, world_without
 from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
-from attn_course.equations.opaque import complain_of_lost
+from attn_course.equations.opaque import complain_of_bare, complain_of_lost
 from attn_course.equations.reworded import clauses_of, is_number, readings, stands_alone, stands_linear
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
@@ -30,7 +30,7 @@ from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Function, Given, aliases
+from attn_course.formulas.givens import Given, aliases
 from attn_course.formulas.tree import relations
 
 Givens: TypeAlias = Mapping[str, Any]
@@ -275,15 +275,10 @@ class Equation:
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
         givens = self.draws()[0][0]
-        unused = {name for name in formula.given - formula.named if not aliases(name, givens) & formula.named}
-        gone = frozenset(name for name in unused if self._defines({name}, givens))
-        if gone and self._defines(gone, givens):
-            return replace(self, make=_making(self.make, gone))
-        spelled = {name: said for name in unused - gone if (said := getattr(givens[name], "formula", ""))}  # H(x) = -\sum_j x_j \ln x_j
-        known = self.registered or self.latex
-        if not spelled or _claims(formula) < _claims(formulas.formula_of(known, givens)):  # without H some of what it claims is an identity
-            return self
-        return replace(self, make=_making(self.make, frozenset(spelled)), registered=r", \qquad ".join([known, *spelled.values()]))
+        gone = frozenset(
+            name for name in formula.given - formula.named if not aliases(name, givens) & formula.named and self._defines({name}, givens)
+        )
+        return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
 
     def _defines(self, names: Set[str], givens: Givens) -> bool:
         """Whether the registered formula is read without these givens, each of them being what it defines."""
@@ -325,7 +320,9 @@ class Equation:
                 complain_of_trivial(formula, registered, *lawless, draws[0])
             complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
-            for first, *_ in self.draws()[:3]:
+            firsts = [first for first, *_ in self.draws()[:3]]
+            complain_of_bare(whole, registered, firsts)
+            for first in firsts:
                 complain_of_lost(whole, registered, first)
             of_its_kind = _kept(*known)
             saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products, assumed)
@@ -374,15 +371,9 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
 def _making(make: Maker, gone: frozenset[str]) -> Maker:
     @functools.wraps(make)
     def without(**sizes: Any) -> Givens:
-        left = {name: given for name, given in make(**sizes).items() if name not in gone or not isinstance(given, Function)}
-        return {name: formulas.Open() if name in gone else given for name, given in left.items()}
+        return {name: formulas.Open() if name in gone else given for name, given in make(**sizes).items()}
 
     return without
-
-
-def _claims(formula: Formula) -> int:
-    """Count the relations that a formula claims."""
-    return sum(len(chain.children) // 2 for claim in formula.claims for chain, _ in relations(claim))
 
 
 def _stands_in(name: str, latex: str) -> bool:

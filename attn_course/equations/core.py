@@ -164,8 +164,9 @@ class Equation:
             for other in itertools.chain(readings(form, registered, given), self._solved(form, registered)):
                 try:
                     return self._as_written(other)
-                except FormulaError as another:  # of a dummy, what is wrong with it is said of the one that is meant
-                    said = another if said is error and str(error).startswith("the range of") else said
+                except FormulaError as another:  # what it may mean is said to be wrong, where it has no meaning as it stands
+                    meant = isinstance(another, formulas.Refuted) or str(error).startswith("the range of")
+                    said = another if said is error and meant and not isinstance(error, formulas.Refuted) else said
             raise said from None
 
     def _as_written(self, latex: str | None) -> "tuple[Equation, Formula]":

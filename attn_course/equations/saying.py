@@ -560,7 +560,7 @@ def _signs(tree: Node) -> Iterator[tuple[Node, str, Node]]:
     for chain, _ in relations(tree):
         sides = [_with_one_letter(side) for side in chain.children[::2]]
         for sign, left, right in zip(chain.children[1::2], sides, sides[1:], strict=False):
-            turned = {">": "<", r"\ge": r"\le"}.get(sign.value)
+            turned = {">": "<", r"\ge": r"\le"}.get(sign.value, "=" if right.kind == "big" and sign.value == "=" else "")
             yield (right, turned, left) if turned else (left, sign.value, right)
 
 

@@ -78,6 +78,8 @@ def _running(tree: Node) -> Iterator[Node]:
 
 def _with_dot_products(latex: str, givens: Givens) -> str:
     r"""Return a form with a dot product in the place of each a^\top b of two rows, which are columns for its writer."""
+    if any(getattr(given, "form", "") == "column" for given in givens.values()):
+        return latex  # here it is said which vectors are columns
     for _ in range(MOST):
         try:
             tree = read(latex, names_of(givens))

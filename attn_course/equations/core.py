@@ -149,8 +149,10 @@ class Equation:
                 judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
-            reworded = isinstance(error, formulas.Malformed) and error.latex not in ("", latex or self.latex)
-            raise kind(f"{numbers.eq(self.label)} is not confirmed: {error.problem if reworded else error}") from error
+            said = str(error)
+            if isinstance(error, formulas.Malformed) and error.latex not in ("", latex or self.latex):
+                said = error.problem  # without what it quotes: that was not written
+            raise kind(f"{numbers.eq(self.label)} is not confirmed: {said}") from error
 
     def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula; what is not confirmed as it stands may be meant otherwise."""
@@ -228,7 +230,7 @@ class Equation:
     def _solved(self, latex: str, registered: Formula) -> Iterator[str]:
         r"""Yield a form with what the registered formula defines in the place of an equality that says the same, as T = 1 / \beta may."""
         names = formulas.names_of(self.draws()[0][0])
-        for clause in clauses_of(registered.latex):
+        for clause in clauses_of(registered.latex) if registered.definitions else ():
             for name in stands_alone(clause, names) & registered.definitions.keys():
                 parts = clauses_of(latex)
                 for place, part in enumerate(parts):

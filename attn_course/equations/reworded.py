@@ -47,11 +47,12 @@ def _replaced(latex: str, others: Mapping[Place, str]) -> str:
 
 def _renamed(latex: str, registered: Formula, givens: Givens) -> Iterator[str]:
     """Yield a form in which what runs by itself has the names that it has in the registered formula."""
+    wanted = dict.fromkeys(node.value for node in _running(registered.tree))
     try:
-        tree = read(latex, names_of(givens))
+        tree = read(latex, names_of(givens)) if wanted else registered.tree
     except FormulaError:
         return
-    own, wanted = ({node.value: None for node in _running(one)} for one in (tree, registered.tree))
+    own = dict.fromkeys(node.value for node in _running(tree))
     standing = {node.value for node in tree.walk() if not node.children}
     letters = [letter for letter in own if letter not in givens]
     names = [name for name in wanted if name not in standing]
@@ -78,7 +79,7 @@ def _running(tree: Node) -> Iterator[Node]:
 
 def _with_dot_products(latex: str, givens: Givens) -> str:
     r"""Return a form with a dot product in the place of each a^\top b of two rows, which are columns for its writer."""
-    if any(getattr(given, "form", "") == "column" for given in givens.values()):
+    if not re.search(r"top|intercal|T", latex) or any(getattr(given, "form", "") == "column" for given in givens.values()):
         return latex  # here it is said which vectors are columns
     for _ in range(MOST):
         try:

@@ -366,8 +366,10 @@ def complain_of_less(
     remarks = _remarks(formula)
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
-            where = "stands at another clause than in the registered formula" if remark in remarks else "of the registered formula is missing"
-            raise Malformed(f"{remark} {where}", formula.tree.place, formula.latex)
+            said = (
+                "stands at another clause than in the registered formula" if remark in remarks else "of the registered formula is missing"
+            )
+            raise Malformed(f"{remark} {said}", formula.tree.place, formula.latex)
 
 
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:

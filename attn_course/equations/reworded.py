@@ -18,7 +18,8 @@ from attn_course.formulas.tree import relations
 Givens = Mapping[str, Any]
 _TRANSPOSE = re.compile(r"\^\s*(?:\{[^{}]*(?:\{[^{}]*\})?\}|\\top|\\intercal|T)$")
 _PARTS = re.compile(r",?\s*\\q?quad\s*")
-LINEAR = ("chain", "sum", "neg", "product", "over", "dot", "entry")  # what an equality may be solved through for what stands in it
+LINEAR = ("chain", "sum", "neg", "product", "over", "dot")  # what an equality may be solved through for what stands in it
+MINUS_ONE = Node("neg", (Node("number", (), "1"),))
 MOST = 20  # dot products of one form
 
 
@@ -148,7 +149,8 @@ def stands_linear(name: str, clause: str, names: Iterable[str]) -> bool:
 def _is_linear(node: Node, symbol: Node) -> bool:
     if node is symbol:
         return True
-    return node.kind in LINEAR and any(_is_linear(child, symbol) for child in node.children[: 1 if node.kind == "entry" else None])
+    alone = node.kind == "entry" or (node.kind == "power" and node.children[1] == MINUS_ONE)
+    return (alone or node.kind in LINEAR) and any(_is_linear(child, symbol) for child in node.children[: 1 if alone else None])
 
 
 def is_number(name: str, formula: Formula, draw: Givens) -> bool:

@@ -21,7 +21,8 @@ from attn_course.equations.errors import EquationError, Malformed, Refuted, Unkn
 from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, world_without
 from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
-from attn_course.equations.opaque import complain_of_lost
+from attn_course.equations.opaque import complain_of_bare, complain_of_lost
+from attn_course.equations.reworded import clauses_of, is_number, readings, stands_alone, stands_linear
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
@@ -148,18 +149,38 @@ class Equation:
                 judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
-            raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+            said = str(error)
+            if isinstance(error, formulas.Malformed) and error.latex not in ("", latex or self.latex):
+                said = error.problem  # without what it quotes: that was not written
+            raise kind(f"{numbers.eq(self.label)} is not confirmed: {said}") from error
 
     def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
+        """Read and judge a formula; what is not confirmed as it stands may be meant otherwise."""
+        try:
+            return self._as_written(latex)
+        except FormulaError as error:
+            said, form, given = error, latex or self.latex, self.draws()[0][0]
+            if self.registered in ("", form):
+                raise
+            registered, _ = _registered(self.make, self.sizes, self.label, self.registered)
+            for other in itertools.chain(readings(form, registered, given), self._solved(form, registered)):
+                try:
+                    return self._as_written(other)
+                except FormulaError as another:  # what it may mean is said to be wrong, where it has no meaning as it stands
+                    meant = isinstance(another, formulas.Refuted) or str(error).startswith("the range of")
+                    said = another if said is error and meant and not isinstance(error, formulas.Refuted) else said
+            raise said from None
+
+    def _as_written(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
         try:
             formula = self.read(latex)
             ends = [name for name in self.sizes.partition(",")[0].split() if re.search(rf":\s*{name}\s*\}}", latex or self.latex)]
             if ends and formula.latex != self.registered and (larger := self._with_named(ends[0])) is not None:
-                return larger._ready(latex)  # X_{1:T}: a length, and no letter
+                return larger._as_written(latex)  # X_{1:T}: a length, and no letter
             for name in formula.definitions if formula.latex != self.registered else ():  # P_ij = ..., where p_ij is given
                 if name.swapcase() not in formula.named and len(name) == 1 and (larger := self._with_named(name)) is not None:
-                    return larger._ready(latex)
+                    return larger._as_written(latex)
             judged = self._without(formula)
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
@@ -173,7 +194,7 @@ class Equation:
             larger = self._with_named(named[1]) if named and (latex or self.latex) != self.registered else None
             if larger is None:
                 raise
-            return larger._ready(latex)
+            return larger._as_written(latex)
         return judged, formula
 
     def _reworded(self, latex: str, problem: str) -> "tuple[Equation, Formula] | None":
@@ -182,34 +203,55 @@ class Equation:
             return None
         given = self.draws()[0][0]
         if problem.startswith("nothing is claimed"):  # S = ... of the matrix of s_ij
-            sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
+            sides = [re.sub(r"_.*", "", clause.partition("=")[0].strip()) for clause in clauses_of(latex)]
             named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
-            return named._ready(latex) if named else None
+            return named._as_written(latex) if named else None
         sizes = [spelled for name in self.sizes.partition(",")[0].split() if (spelled := _spelled(name, latex)) and spelled not in given]
         larger: Equation | None = self
         for name in sizes:
             larger = larger and larger._with_named(name)
         if sizes and larger is not None:
-            return larger._ready(latex)
+            return larger._as_written(latex)
         clauses = {
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
-        unknown = _MISSING.match(problem)
-        solved = unknown and any(
-            (left.strip() in given and unknown[1] in right)
-            or (unknown[1] in left and left.strip() != unknown[1] and unknown[1] not in right)
-            for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
-        )
-        if unknown and solved and (clause := clauses.get(unknown[1])) and clause not in latex:  # T = 1 / \beta for \beta = 1 / T
-            return self._ready(rf"{latex}, \qquad {clause}")
         needless = re.match(r"(\S+) is defined and no claim uses it", problem)
         if needless and (clause := clauses.get(needless[1])):
             parts = re.split(r",?\s*\\q?quad\s*", latex)
             own = [part for part in parts if part.partition("=")[0].strip() == needless[1]]
             left = [part for part in parts if part not in own]
             agrees = own and (own[0].strip() == clause or self._holds_beside(own[0], clause, needless[1]))
-            return self._ready(r", \qquad ".join(left)) if agrees and left else None
+            return self._as_written(r", \qquad ".join(left)) if agrees and left else None
         return None
+
+    def _solved(self, latex: str, registered: Formula) -> Iterator[str]:
+        r"""Yield a form with what the registered formula defines in the place of an equality that says the same, as T = 1 / \beta may."""
+        names = formulas.names_of(self.draws()[0][0])
+        for clause in clauses_of(registered.latex) if registered.definitions else ():
+            for name in stands_alone(clause, names) & registered.definitions.keys():
+                parts = clauses_of(latex)
+                for place, part in enumerate(parts):
+                    if stands_linear(name, part, [*names, name]) and self._determines(part, clause, name):
+                        yield r", \qquad ".join([*parts[:place], clause, *parts[place + 1 :]])
+
+    def _determines(self, equality: str, clause: str, name: str) -> bool:
+        """Whether an equality says of a number what a clause says that defines it: of no number near it, and whatever is given."""
+        left, _, right = clause.rstrip(" .,").partition("=")
+        try:
+            formula = self.read(rf"{equality}, \qquad {clause}")
+            near = self.read(rf"{equality}, \qquad {left} = 1.01 \left( {right} \right)")
+            for number, draw in enumerate(itertools.chain(*self.draws())):
+                sets = {one: given for one, given in draw.items() if getattr(given, "form", "") == "set"}
+                other = {**formulas.unrelated(draw, np.random.default_rng(number)), **sets}
+                formulas.judge(formula, other)
+                if not is_number(name, formula, other):
+                    return False
+                with contextlib.suppress(formulas.Refuted):
+                    formulas.judge(near, other)
+                    return False
+        except FormulaError:
+            return False
+        return True
 
     def _holds_beside(self, definition: str, clause: str, name: str) -> bool:
         """Whether a definition says of a name what a clause of the registered formula says."""
@@ -279,7 +321,9 @@ class Equation:
                 complain_of_trivial(formula, registered, *lawless, draws[0])
             complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
-            for first, *_ in self.draws()[:3]:
+            firsts = [first for first, *_ in self.draws()[:3]]
+            complain_of_bare(whole, registered, firsts)
+            for first in firsts:
                 complain_of_lost(whole, registered, first)
             of_its_kind = _kept(*known)
             saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products)
@@ -309,7 +353,8 @@ class Equation:
         home = self.make.__module__.rpartition(".")[0]
         said = [text for one in REGISTRY.loaded() if one.make.__module__.startswith(home) for text in (*one.assumes, one.latex)]
         found = {name for text in said for pair in _NOT_NEGATIVE.findall(text) for name in pair if name}
-        return {name for name in found if not any(re.search(rf"{re.escape(name)}\w* = .*softmax", text) for text in self.assumes)}
+        weights = {name for name, given in self.draws()[0][0].items() if "e^{" in getattr(given, "formula", "")}
+        return {name for name in found - weights if not any(re.search(rf"{re.escape(name)}\w* = .*softmax", text) for text in self.assumes)}
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -476,7 +521,9 @@ def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
         for sides in ([link.left for link in links], [link.right for link in links]):
             values = np.concatenate([side.ravel() for side in sides])
             if not values.size or np.all((values == values[0]) | _is_close(values, values[0])):
-                raise formulas.Malformed(f"a side is always {values[0] if values.size else 'empty'}", links[0].place, latex)
+                said = f"{values[0]:.4g} in every draw" if values.dtype.kind in "fc" else "the same in every draw"
+                said = said if values.size else "empty"
+                raise formulas.Malformed(f"a side is {said}: it says nothing of what is given", links[0].place, latex)
 
 
 def _is_close(some: np.ndarray, one: Any) -> np.ndarray:

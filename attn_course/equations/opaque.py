@@ -30,10 +30,6 @@ Givens = Mapping[str, Any]
 
 def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> None:
     """Complain of a form that holds with other numbers in the place of a side, or of a part of a side, where the registered one falls."""
-    bare, bared = (one.tree.map(_without_softmax) for one in (formula, registered))
-    changed = bare != formula.tree and bared != registered.tree and not any(node.value in ORDERS for node in registered.tree.walk())
-    if changed and _held(registered, bared, draw) is False and _held(formula, bare, draw):
-        raise Malformed("this holds without the softmax too: it says nothing of it", formula.tree.place, formula.latex)
     whole = {side for side, first in _ends(registered) if first or side.kind in ("name", "entry")}  # others may be written in other ways
     for side in dict.fromkeys([*(side for side, _ in _ends(registered)), *_parts(registered)]):
         for unknown, own, other in _unknowns(side, formula, registered, draw):
@@ -45,6 +41,14 @@ def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> Non
     signs = [one.tree.map(_with_other_sign) for one in (formula, registered)]
     if signs[0] != formula.tree and _held(registered, signs[1], draw) is False and _held(formula, signs[0], draw):
         raise Malformed("with another sign of the derivative this holds too", formula.tree.place, formula.latex)
+
+
+def complain_of_bare(formula: Formula, registered: Formula, draws: Sequence[Givens]) -> None:
+    """Complain of a form that holds in all draws without its softmax too, where the registered one falls."""
+    bare, bared = (one.tree.map(_without_softmax) for one in (formula, registered))
+    changed = bare != formula.tree and bared != registered.tree and not any(node.value in ORDERS for node in registered.tree.walk())
+    if changed and _held(registered, bared, draws[0]) is False and all(_held(formula, bare, draw) for draw in draws):
+        raise Malformed("this holds without the softmax too: it says nothing of it", formula.tree.place, formula.latex)
 
 
 def _lost(side: Node, formula: Formula) -> Malformed:
@@ -69,12 +73,13 @@ def _with_other_sign(node: Node) -> Node:
 
 
 def _held(formula: Formula, tree: Node, draw: Givens) -> bool | None:
-    """Whether a formula, or a changed one, holds; None if it has no meaning."""
+    """Whether a formula, or a changed one, holds; None if it has no meaning, or speaks of nothing."""
     try:
         other = formula if tree is formula.tree else formula.with_tree(tree)
         if other is not formula:
             other.spare = frozenset(draw)
-        return not any((one.counts & ~one.fulfilled).any() for one in sides(other, draw))
+        judged = sides(other, draw)
+        return not any((one.counts & ~one.fulfilled).any() for one in judged) if any(one.counts.any() for one in judged) else None
     except (FormulaError, ValueError):
         return None
 

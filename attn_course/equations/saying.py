@@ -381,7 +381,7 @@ def complain_of_fewer(
     As many must fall, unless something known (`whole` has it) is put in: W_Q W_K^T, which is no other with another W.
     """
     distinctions, known = _more_distinctions(formula, registered), {chain for chain, _ in relations(registered.tree)}
-    needless = _identities(registered, tried)
+    needless, implied = _identities(registered, tried), _implied(registered, formula)
     both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
     signs, own_signs = (sum(claimed.values()) for _, claimed in both)
     wanted, found = (_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both)
@@ -389,12 +389,13 @@ def complain_of_fewer(
     if in_letters == [False, True] and found[0] >= len(registered.claims):
         distinctions += 1  # a matrix for its entries, of which a chain says two things
     for most, own in (
-        (signs - needless, own_signs),
-        (wanted[0] - needless, found[0]),
-        (wanted[1], found[2 if whole is formula else 0]),
+        (signs - needless - implied, own_signs),
+        (wanted[0] - needless - implied, found[0]),
+        (wanted[1] - implied, found[2 if whole is formula else 0]),
     ):
         if own + distinctions < most:
-            said = f"{most} relations are wanted, as in the registered formula; here are {own}"
+            said = f"{most} relations are wanted, as in the registered formula; here {'is' if own == 1 else 'are'} {own}"
+            said += ": what a definition says is not claimed" * bool(formula.definitions)
             raise Malformed(said, formula.tree.place, formula.latex)
 
 
@@ -475,6 +476,9 @@ def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[T
         if any(_proportional([_distinct(values) for _, values in part], wanted) for part in zip(*found, strict=False)):
             return
     ends = [*_ends_of(formula, draws)]
+    rows = [[_distinct(np.concatenate(one)) for one in zip(*side, strict=True)] for side in (ends[::2], ends[1::2])]  # of a matrix identity
+    if any(_proportional(own, wanted) for wanted in _ends_of(registered, draws) for own in rows):
+        return
     for other in _rearranged(registered):
         with contextlib.suppress(FormulaError):  # a matrix does not divide
             if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
@@ -568,6 +572,32 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
         for sign, left, right in zip(chain.children[1::2], ends, ends[1:], strict=False):
             found += bool(bounds) and sign.value == "=" and (left[0], right[1]) not in lost
     return found
+
+
+def _implied(registered: Formula, formula: Formula) -> int:
+    r"""Count the bounds \alpha_i \le 1 that a form need not say, since it says that no \alpha_i is negative and that their sum is 1."""
+    signs, own_signs = ({*_signs(one.tree)} for one in (registered, formula))
+    found = 0
+    totals = {(side.children[1], total) for side, sign, total in signs & own_signs if sign == "=" and side.value == r"\sum"}
+    for small, sign, large in signs - own_signs:
+        found += sign in ("<", r"\le") and (Node("number", (), "0"), sign, small) in own_signs and (small, large) in totals
+    return found
+
+
+def _signs(tree: Node) -> Iterator[tuple[Node, str, Node]]:
+    """Yield the relations of a formula, the smaller side first, with one letter for the only index of a side."""
+    for chain, _ in relations(tree):
+        sides = [_with_one_letter(side) for side in chain.children[::2]]
+        for sign, left, right in zip(chain.children[1::2], sides, sides[1:], strict=False):
+            turned = {">": "<", r"\ge": r"\le"}.get(sign.value, "=" if right.kind == "big" and sign.value == "=" else "")
+            yield (right, turned, left) if turned else (left, sign.value, right)
+
+
+def _with_one_letter(side: Node) -> Node:
+    """Return a side in which i stands for the only index, and a sum without its range."""
+    letters = {node.value for node in side.walk() if node.kind == "index"}
+    plain = replace(side, children=(Node("domain"), *side.children[1:])) if side.kind == "big" else side
+    return plain.map(lambda node: replace(node, value="i") if node.kind == "index" else node) if len(letters) == 1 else side
 
 
 def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> dict[Place, int]:

@@ -1,6 +1,7 @@
 """Sums, products, powers, brackets: what the nodes between symbols mean."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from attn_course.formulas.values import (
     spread,
 )
 
+_IDENTITY, _ONES = Node("constant", (), "I"), Node("constant", (), "1")
 NUMBERS = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}
 
 
@@ -79,6 +81,8 @@ def neg(evaluation: Scope, node: Node) -> Value:
 
 def times(evaluation: Scope, node: Node) -> Value:
     """Multiply factors side by side, from left to right."""
+    if terms := _unmeasured(node.children):
+        return evaluation.value(terms)
     first, *rest = node.children
     found = evaluation.value(first)
     for factor in rest:
@@ -86,6 +90,16 @@ def times(evaluation: Scope, node: Node) -> Value:
         _note_sums(evaluation, found, value)
         found = product(found, value)
     return found
+
+
+def _unmeasured(factors: Sequence[Node]) -> Node | None:
+    """Return a product multiplied out in which I and ones are added: how long they are, their neighbour says."""
+    for place, factor in enumerate(factors):
+        if factor.kind == "sum" and _IDENTITY in factor.children and any(_ONES in term.walk() for term in factor.children):
+            terms = [(term.kind == "neg", term.children[0] if term.kind == "neg" else term) for term in factor.children]
+            products = [(minus, Node("product", (*factors[:place], term, *factors[place + 1 :]))) for minus, term in terms]
+            return Node("sum", tuple(Node("neg", (one,)) if minus else one for minus, one in products), "", factor.place)
+    return None
 
 
 def _note_sums(evaluation: Scope, left: Value, right: Value) -> None:

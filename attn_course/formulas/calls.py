@@ -17,7 +17,7 @@ from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Gi
 from attn_course.formulas.scope import Scope
 from attn_course.formulas.sums import running
 from attn_course.formulas.tree import Node, bound_by, without_under, write
-from attn_course.formulas.values import FLAT, Value, entrywise, outer, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, entrywise, outer, softmax
 
 MOST_CALLS = 20_000  # of one Python function, one for each value of the indices
 
@@ -204,8 +204,9 @@ def _moment(evaluation: Scope, name: str, under: Node, arguments: list[Node]) ->
         if any(value.form not in FLAT or value.lists or value.indexed.shape[-1] != weights.indexed.shape[-1] for value in values):
             raise Malformed(f"the weights beneath {name} are {weights}, its argument is {values[0]}")
         values = [Value(value.indexed, "vector") for value in values]
-    elif name != "E" and any(value.form != "scalar" for value in values):
-        raise Malformed(f"{name} wants numbers")
+    elif name != "E":
+        for value in values:
+            check_form(name, value, "scalar")
     groups = [beneath.group] if isinstance(beneath, Outcomes) else list(evaluation.notes.weights)
     if not groups and not weighted:
         raise Malformed("nothing random is given")

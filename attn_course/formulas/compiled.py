@@ -162,9 +162,9 @@ class Formula:
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
-                hint = (
-                    f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else " (a definition: name = ...)"
-                )
+                beside = [name for name in self.given if name.startswith(f"{node.value}(")]  # O(h^4)
+                hint = f": {beside[0]} is given" if beside else " (a definition: name = ...)"
+                hint = f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else hint
                 raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{hint}", node.place)
 
     def names_beneath(self, tree: Node, within: tuple[str, ...] = ()) -> frozenset[str]:

@@ -469,7 +469,9 @@ class Expressions(Brackets):
             if factors and self.text.rstrip("'") in FUNCTIONS and self.token.kind != "name":
                 break
             plain = self.token.kind in ("name", "letter", "number") and self.token.text not in self.functions and function.text in TOGETHER
-            if factors and not (plain and self.tokens[self.at - 1].kind != "mark"):
+            before = self.tokens[self.at - 1]
+            apart = before.kind == "mark" or "\\" in self.latex[before.place[1] : self.token.place[0]]  # \sin\theta\, J: where does it end?
+            if factors and (apart or not plain):
                 raise self.wrong(f"{function.text} takes one factor only: put its whole argument in parentheses")
             factors.append(self.factor())
         return factors[0] if len(factors) == 1 else Node("product", tuple(factors), "", self.since(start))
@@ -688,7 +690,7 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
     r"\partial": Expressions.partial,
     **dict.fromkeys(WRITTEN_OUT, Expressions.written_out),
     r"\int": Expressions.integral,
-    **dict.fromkeys((r"\begin{pmatrix}", r"\begin{bmatrix}", r"\begin{cases}"), Expressions.environment),
+    **dict.fromkeys([rf"\begin{{{kind}}}" for kind in ("matrix", "pmatrix", "bmatrix", "cases")], Expressions.environment),
 }
 
 

@@ -314,4 +314,5 @@ def called(call: Callable[..., Any], arguments: Sequence[Any], name: str) -> Any
     except Malformed:
         raise
     except (ValueError, TypeError, IndexError, ArithmeticError, np.linalg.LinAlgError) as error:
-        raise Malformed(f"{name} does not take these arguments: {(str(error) or type(error).__name__).splitlines()[0]}") from None
+        said = [" x ".join(map(str, np.shape(one))) or f"{one:g}" for one in arguments if not callable(one)]
+        raise Malformed(f"{name} does not take these arguments: {', '.join(said)}") from error

@@ -410,4 +410,5 @@ class Scope:
 
 
 def _too_many_indices(value: Value, most: int, place: Place = NOWHERE) -> Malformed:
-    return Malformed(f"{value} has {most} {'index' if most == 1 else 'indices'} at most", place)
+    said = ["no index", "1 index at most"][most] if most < 2 else f"{most} indices at most"
+    return Malformed(f"{value} has {said}", place)

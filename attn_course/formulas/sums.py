@@ -35,6 +35,8 @@ def big(evaluation: Scope, node: Node) -> Value:
                 _between(inner, letter, item.children[::4], item.place)
             else:
                 inner.enter(letter, node)
+                if item.kind == "index" and inner.letters[letter].form == "powers":
+                    raise Malformed(rf"exponents have no last one: say which are meant, as in |{letter}| \le n", item.place)
         if item.kind == "chain":
             inner = inner.restricted(holds(inner, item))
     value = inner.value(body)

@@ -16,7 +16,7 @@ from attn_course.formulas.tree import FAMILY
 LONGEST = 2000  # characters of a formula
 DEEPEST = 60  # parentheses, fractions and scripts in each other
 NESTING = {"(": 1, "[": 1, "{": 1, r"\{": 1, ")": -1, "]": -1, "}": -1, r"\}": -1}
-NESTING |= {rf"\{end}{{{kind}}}": step for kind in ("cases", "pmatrix", "bmatrix") for end, step in (("begin", 1), ("end", -1))}
+NESTING |= {rf"\{end}{{{kind}}}": step for kind in ("cases", "matrix", "pmatrix", "bmatrix") for end, step in (("begin", 1), ("end", -1))}
 
 _LEXEMES = re.compile(
     r"""(?P<qquad>\\qquad)

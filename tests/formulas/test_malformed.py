@@ -38,6 +38,7 @@ NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
         (r"a = \max_{a} b", r"expected an index beneath \max, one that is not given", "{a}"),
         ("a = b / c d", "behind a / comes one factor only", "d"),
         (r"a = \cos\omega(t - u)", r"\cos takes one factor only", "("),
+        (r"a = \cos\omega\, t", r"\cos takes one factor only", "t"),
         (r"a = b \odot c \cdot d", "stand side by side: put one of them in parentheses", r"\cdot"),
         ("a = Q^T T_i", r"for the transpose write ^\top", "T"),
         ("a = Q^{-T} T_i", r"for the transpose write ^\top", "{"),

@@ -572,7 +572,7 @@ names = [", ".join(way) for way in WAYS]
 figures.gradients_by_block({name: place.values("gradients", name) for name in names})
 
 # %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of 21 at most. So the place
+# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. So the place
 # of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"

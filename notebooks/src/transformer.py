@@ -5,7 +5,7 @@
 # cache. **How do these parts become one machine, and can you own every line of it?** You will build it in about seventy lines of PyTorch, train
 # it on stories, and then give the same lines the weights of a real model, which writes English.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 75 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -34,8 +34,10 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 #
 # A nat is the unit of the natural logarithm. This is our **floor**: a model that sits on it knows the language perfectly.
 
-# %% [markdown] id="machine-text"
-# The machine of attention ends with a sum: what the heads found is *added* to $X$. Around this sum we build everything else.
+# %% [markdown] id="stream"
+# ## A stream that parts add to
+#
+# The machine of attention ends with a sum: what the heads found is *added* to $X$.
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -43,11 +45,10 @@ from attn_course.lessons.transformer import figures
 
 figures.machine()
 
-# %% [markdown] id="stream"
-# ## A stream that parts add to
-#
-# A Transformer is a pile of $L$ **blocks**. Each has two parts: attention $A_l$, which moves information between positions, and hidden units
-# $H_l$, which work at each position by itself. No part replaces what it read. It reads a normed copy $\mathrm{N}(X)$ and adds what it found:
+# %% [markdown] id="stream-sum"
+# A Transformer is built around such sums. It is a pile of $L$ **blocks** with two parts each: attention $A_l$, which moves information
+# between positions, and hidden units $H_l$, which work at each position by itself. A part reads a normed copy $\mathrm{N}(X)$ and adds what
+# it found:
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
 #  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
@@ -56,25 +57,17 @@ figures.machine()
 figures.stream()
 
 # %% [markdown] id="stream-notice"
-# The $X_l$ are the *residual stream*, $T$ rows of $d$ numbers. It starts as $X_0$, the rows of the words in a table, and a later part can
-# read whatever an earlier one wrote.
+# The $X_l$ are the *residual stream*, $T$ rows of $d$ numbers. It starts as $X_0$, the rows of the words in a table. Each part reads
+# the sum of all that was written before.
 
 # %% [markdown] id="norm"
 # ## The norm
 #
 # The stream grows, since everything is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
-# by the root of its mean square, then each feature times a learned gain $g$. It forgets the size of $x$. So does the layer norm, which
-# takes away the mean first, and forgets it, too. Without gains, for $a \ne 0$, $\varepsilon = 0$ and an $x$ that is
-# not 0 (for LN: not constant),
+# by the root of its mean square, then each feature times a learned gain. A tiny $\varepsilon$ under the root guards against a row of zeros.
 #
-# $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
-# \label{norm-forgets-scale}$$
-#
-# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean.
-
-# %% [markdown] id="norm-by-hand"
-# By hand: $x = (1, 7)$ has the mean
-# square 25, so $\mathrm{RMS}(x) = (0.2, 1.4)$, and that is also the norm of $(10, 70)$.
+# By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
+# norm of $(10, 70)$: the norm forgets the size of $x$.
 
 # %% [markdown] id="norm-turn"
 # **Your turn.** {turn}`rms-norm-row`
@@ -103,20 +96,14 @@ norm = ours if my_norm is ... else my_norm
 # %% [markdown] id="units"
 # ## Hidden units
 #
-# The other part needs no other position. In its oldest form it multiplies by a matrix, applies a function $\phi$ to each number, and multiplies by
-# a second matrix. Read the first by columns $k_i$ and the second by rows $v_i$:
-#
-# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
-#
-# This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1.
-# Such a pair can store a fact: $k_i$ answers to *loses*, and $v_i$ raises *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
+# The other part needs no other position. Each of its $m$ hidden units multiplies two readings of $x$, the first of them passed through a
+# function $\phi$. The product says how much of a row $v_i$ is added:
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# The first reading goes through $\phi(c) = c / (1 + e^{-c})$, which is called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$.
-
-# %% id="units-figure"
-figures.stream(lit="hidden units")
+# This looks like attention to $m$ learned values, the same for every position, but nothing makes the weights sum to 1. Such a unit can store
+# a fact: it answers to *loses*, and $v_i$ raises *finds*. The $g_i$ and the $u_i$ are the columns of two matrices, and the $v_i$ are the rows
+# of a third. Here $\phi(c) = c / (1 + e^{-c})$, which is called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$.
 
 # %% [markdown] id="place"
 # ## Why the norm stands first
@@ -132,21 +119,19 @@ figures.stream(lit="hidden units")
 # %% [markdown] id="start"
 # ## First weights
 #
-# How large is the stream of a fresh model? Each part ends with a matrix $W_l$ of $m$ rows, and adds $u_l W_l$ to the stream. One feature $j$ of this is a sum of $m$ terms,
+# How large is the stream of a fresh model? Each part ends with a matrix $W_l$ of $m$ rows. It adds $h_l W_l$ to the stream, where the row
+# $h_l$ holds the $m$ numbers that the part has computed before this matrix. Draw all entries of the $W_l$ without correlation, with mean 0
+# and variance $\sigma^2$, and hold the $h_l$ fixed. Variances of uncorrelated terms add up:
 #
-# $$(u_l W_l)_j = \sum_{i=1}^{m} (u_l)_i\, (W_l)_{ij}$$
-#
-# Draw all entries without correlation, with mean 0 and variance $\sigma^2$, and hold the $u_l$ fixed. Then a term has the
-# variance $(u_l)_i^2\, \sigma^2$. Variances of uncorrelated terms add up:
-#
-# $$\mathrm{Var}[(u_l W_l)_j] = \sigma^2 \sum_{i=1}^{m} (u_l)_i^2 = \sigma^2\, \|u_l\|^2$$
+# $$\mathrm{Var}[(h_l W_l)_j] = \mathrm{Var}\Bigl[ \sum_{i=1}^{m} (h_l)_i\, (W_l)_{ij} \Bigr]
+#  = \sum_{i=1}^{m} (h_l)_i^2\, \sigma^2 = \sigma^2\, \|h_l\|^2$$
 #
 # Different parts have different matrices, so the variances of what $K$ parts add, add up once more:
 #
-# $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|u_l\|^2 \key{stream-variance-by-depth}$$
+# $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} h_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|h_l\|^2 \key{stream-variance-by-depth}$$
 
 # %% [markdown] id="start-depth"
-# If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$. With the usual $\sigma^2 = 1/m$ every part adds 1, so the stream grows
+# If $h_l$ has $m$ features of mean square 1, then $\|h_l\|^2 = m$. With the usual $\sigma^2 = 1/m$ every part adds 1, so the stream grows
 # with the depth, and a late part, which still adds 1, matters less and less.
 #
 # Now divide every last matrix by $c$. This divides each variance by $c^2$, and the $2L$ parts of $L$ blocks add $2L / c^2$ in all. For
@@ -165,14 +150,14 @@ for divisor in (1.0, np.sqrt(48)):
     print(f"divided by {divisor:.1f}: mean square {(x**2).mean():.0f}")
 
 # %% [markdown] id="start-answer" tags=["answer"]
-# Without the division it is about $1 + 48 = 49$, because each of the 48 parts adds 1. With it, it is about $1 + 48 \cdot \frac{1}{48} = 2$. (The $u_l$
+# Without the division it is about $1 + 48 = 49$, because each of the 48 parts adds 1. With it, it is about $1 + 48 \cdot \frac{1}{48} = 2$. (The $h_l$
 # are not held fixed here, since each part reads what the earlier ones wrote. But a fresh $W_l$ is independent of them.)
 
-# %% [markdown] id="model"
-# ## Every line
+# %% [markdown] id="attention"
+# ## Every line of attention
 #
-# One piece is missing. When a model writes, it reads one new word, while the keys and values of `kept` earlier words lie in its cache. Which
-# keys may each new word see?
+# Attention lacks one piece. When a model writes, it reads one new word, while the keys and values of `kept` earlier words lie in its cache.
+# Which keys may each new word see?
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -195,8 +180,8 @@ def allowed_ours(new, kept):
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
 # %% [markdown] id="model-text"
-# Now the whole machine. It tells queries and keys their places by a rotation (lesson {lesson}`self_attention`), which turns pairs of
-# neighbouring features by angles that grow with the place:
+# Queries and keys are told their places by a rotation (lesson {lesson}`self_attention`), which turns pairs of neighbouring features by
+# angles that grow with the place:
 
 
 # %% id="turned-code"
@@ -213,30 +198,33 @@ def turned(x, first, theta):
 
 
 # %% [markdown] id="attend-text"
-# Attention has heads that may share key heads (lesson {lesson}`heads`), your mask, and a list `kept` for the keys and values of earlier words:
-
-# %% id="attend-figure"
-figures.stream(lit="attention")
+# Attention has heads that may share key heads (lesson {lesson}`heads`), your mask, and a list `cache` for the keys and
+# values of the earlier words:
 
 
 # %% id="attend-code"
-def attend(block, x, kept):  # x: (..., new, d)
+def attend(block, x, cache):  # x: (..., new, d)
     projected = (x @ w for w in (block.w_query, block.w_key, block.w_value))
     q, k, v = (y.unflatten(-1, (-1, block.d_k)).swapaxes(-2, -3) for y in projected)
-    # now (..., heads, new, d_k), for k and v with fewer heads
-    before = kept[0].shape[-2] if kept else 0
-    q, k = turned(q, before, block.theta), turned(k, before, block.theta)
-    if kept:
-        k, v = torch.cat([kept[0], k], -2), torch.cat([kept[1], v], -2)
-    if kept is not None:
-        kept[:] = k, v
+    # (..., new, heads, d_k), then swapped: (..., heads, new, d_k); k, v: fewer heads
+    kept = cache[0].shape[-2] if cache else 0
+    q, k = turned(q, kept, block.theta), turned(k, kept, block.theta)
+    if cache:  # not empty: put the earlier words in front
+        k, v = torch.cat([cache[0], k], -2), torch.cat([cache[1], v], -2)
+    if cache is not None:
+        cache[:] = k, v
     k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # as many heads
-    hidden = torch.as_tensor(allowed(x.shape[-2], before)) == 0  # (new, before + new)
-    scores = (q @ k.mT / block.d_k**0.5).masked_fill(hidden, -torch.inf)
+    unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0  # (new, kept + new)
+    scores = (q @ k.mT / block.d_k**0.5).masked_fill(unseen, -torch.inf)
     return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
 
 
-# %% [markdown] id="block-text"
+# %% [markdown] id="attend-pause"
+# This was the longest function of the machine, and a good place for a pause.
+
+# %% [markdown] id="model"
+# ## The whole model
+#
 # The hidden units are one line. The last two lines of the block are {eq}`stream-is-a-sum`:
 
 
@@ -260,8 +248,8 @@ class Block(nn.Module):
         self.w_gate, self.w_in = learned(d, hidden), learned(d, hidden)
         self.w_out = learned(hidden, d)
 
-    def forward(self, x, kept=None):
-        x = x + attend(self, norm(x, self.gain_attention, 1e-5), kept)
+    def forward(self, x, cache=None):
+        x = x + attend(self, norm(x, self.gain_attention, 1e-5), cache)
         return x + think(self, norm(x, self.gain_hidden, 1e-5))
 
 
@@ -277,21 +265,16 @@ class GPT(nn.Module):
         self.table, self.gain = learned(words, d), learned(d)
         self.blocks = nn.ModuleList(Block(d, **sizes) for _ in range(blocks))
 
-    def forward(self, ids, kept=None):
+    def forward(self, ids, cache=None):
         x = self.table[ids]
         for number, block in enumerate(self.blocks):
-            x = block(x, None if kept is None else kept[number])
+            x = block(x, None if cache is None else cache[number])
         return norm(x, self.gain, 1e-5) @ self.table.T
 
 
-# %% [markdown] id="tied-text"
-# A tied table has a price at the start. The stream still holds the word that was read, and for rows of random numbers with variance
-# $\sigma^2$
-#
-# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
-#
-# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects a word again more often than chance, and must unlearn this.
-# Here are the first weights:
+# %% [markdown] id="weights-text"
+# Here are the first weights. The table is the last matrix as well, and as such it has $d$ inputs. So its numbers get the variance $1/d$, and
+# this stream starts at a mean square of about $1/48$, and not of 1.
 
 
 # %% id="first-weights"
@@ -309,30 +292,19 @@ mine = GPT(words=42, d=48, blocks=2, **sizes)
 rng = np.random.default_rng(8)
 first_weights(mine, rng)
 print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
-ids = torch.arange(42)[:, None]  # each word alone
-chance = mine(ids).softmax(-1).flatten(1).diagonal(dim1=0, dim2=1).mean().item()
-print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f}")
 
 # %% [markdown] id="same"
-# Is it right? The course has a Transformer of its own, tested against Hugging Face's. Its weights have other names, so to load them is to
-# rename them:
+# Is it right? The course has a Transformer of its own, tested against Hugging Face's. To load its weights we only rename them:
 
 
 # %% id="same-code"
-NAMES = {"attention.w_": "w_", "feed_forward.w_": "w_", "w_tokens": "table"}
-NAMES |= {"norm_attention.weight": "gain_attention", "norm.weight": "gain"}
-NAMES |= {"norm_feed_forward.weight": "gain_hidden"}
+from attn_course.lessons.transformer.names import renamed
 
 
 def with_weights_of(other, **sizes):
-    state = {}
-    for name, tensor in other.state_dict().items():
-        for theirs, ours in NAMES.items():
-            name = name.replace(theirs, ours)
-        state[name] = tensor
     with torch.device("meta"):  # make no numbers that are about to be replaced
         model = GPT(*other.w_tokens.shape, len(other.blocks), **sizes)
-    model.load_state_dict(state, assign=True)
+    model.load_state_dict(renamed(other.state_dict()), assign=True)
     return model
 
 
@@ -377,7 +349,6 @@ for step in range(300):
 # %% id="train-loss"
 with torch.no_grad():
     loss = loss_of(mine, kept_back).item()
-print(f"loss of stories kept back {loss:.1f}, floor {FLOOR:.1f}")
 print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 
 # %% [markdown] id="mistakes"
@@ -391,15 +362,17 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 from attn_course.lessons.transformer.experiments import STORYTELLERS
 
 record = STORYTELLERS.load()
+print(f"the floor: {FLOOR:.4f}")
 for name in ("two blocks", "targets not shifted", "mask forgotten"):
     loss, true = record.values("loss", name), record.values("true", name)
-    print(f"{name:20} loss {loss.round(2)}, true stories {true.round(2)}")
+    print(f"{name:20} loss {loss}, true stories {true}")
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# Both losses are far below the floor, and no model that was not made for these very stories can get there unless it sees the answer. So they are refuted before a word is written. Without
-# the shift the target is the word that was read, and when the model writes, it repeats it. Without the mask the next word stood in view, and when
-# the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak (lesson
-# {lesson}`masking`).
+# Both losses are far below the floor, and no model that does not see the answer can get there. So they are refuted before a word is written.
+# Without the shift the target is the word that was read, and when the model writes, it repeats it. Without the mask the next word stood in
+# view, and when the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak
+# (lesson {lesson}`masking`). The right model is 0.006 above the floor, which is 0.17 for 28 words. Since $e^{-0.17} = 0.84$, this leaves room
+# for 16 % of false stories.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -411,10 +384,10 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
 # %% id="write-code"
 @torch.no_grad()
 def write(model, ids, count, cached=True):
-    kept = [[] for _ in model.blocks] if cached else None
+    cache = [[] for _ in model.blocks] if cached else None
     unread = ids
     for _ in range(count):
-        new = model(unread, kept)[..., -1:, :].argmax(-1)  # the likeliest word
+        new = model(unread, cache)[..., -1:, :].argmax(-1)  # the likeliest word
         ids = torch.cat([ids, new], -1)
         unread = new if cached else ids
     return ids
@@ -435,17 +408,16 @@ print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 # None of these stories was among those it learned from. It takes the thing and its colour from the first sentence, and finds the right pronouns
 # and the deed that answers. (The stories are easy: in our three trainings a model of a single block told as many right.)
 #
-# To draw a word instead of taking the likeliest, divide the scores by a temperature, take the softmax, and draw. Write a start of your own,
-# from words of the stories, and another temperature. At 0.1 it hardly ever varies, and at 3 it forgets its grammar:
+# Instead of taking the likeliest word, we can also draw one. Write a start of your own, from words of the stories:
 
 # %% id="draw-live" tags=["live"]
 from attn_course.experiments.stories import numbers
 
-yours, temperature = "Mia has a", 1.0
+yours = "Mia has a"
 for _ in range(3):
     ids = torch.tensor([numbers(". " + yours)])
     while ids.shape[-1] <= LENGTH:
-        chances = (mine(ids)[:, -1] / temperature).softmax(-1)
+        chances = mine(ids)[:, -1].softmax(-1)
         ids = torch.cat([ids, torch.multinomial(chances, 1)], -1)
     print(text(ids[0, 1:]))
 
@@ -511,8 +483,17 @@ verify_lesson("transformer")
 # the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
-# ## Deeper: norms and hidden units
+# ## Deeper: norms, hidden units and the table
 #
+# A layer norm (LN) takes away the mean first. Without gains, for $a \ne 0$, $\varepsilon = 0$ and an $x$ that is not 0 (for LN: not
+# constant), both forget the size of $x$,
+#
+# $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
+# \label{norm-forgets-scale}$$
+#
+# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean.
+
+# %% [markdown] id="norm-change"
 # A layer norm is an RMS norm of the centred row (gains and biases apart):
 #
 # $$\mathrm{LN}(x) = \mathrm{RMS}\Bigl( x - \frac{1}{d} \sum_{i=1}^{d} x_i\, \mathbf{1} \Bigr) \label{layer-norm-centres-first}$$
@@ -525,6 +506,11 @@ verify_lesson("transformer")
 # and can take them over (behind the last norm only if the table is not tied):
 #
 # $$\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(g)\, W \bigr) + b\, W \label{norm-gain-folds-away}$$
+
+# %% [markdown] id="units-oldest"
+# In their oldest form hidden units have one reading. Then $k_i$ are the columns of a first matrix, and $v_i$ the rows of a second one:
+#
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
 
 # %% [markdown] id="gelu"
 # GPT-2's units use another gate: the share of a standard normal distribution that lies below $x$.
@@ -547,6 +533,21 @@ verify_lesson("transformer")
 # so for GELU the course's own Transformer divides by $0.425\, m$ and not by $m$. For SiLU the mean square is 0.356. A second reading of mean
 # square 1, independent of the first, changes neither.
 
+# %% [markdown] id="tied-text"
+# A tied table has a price at the start. The stream still holds the word that was read, and if the entries of the table are uncorrelated, with
+# mean 0 and variance $\sigma^2$, then
+#
+# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
+#
+# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects a word again more often than chance:
+
+# %% id="tied-code"
+fresh = GPT(words=42, d=48, blocks=2, **sizes)
+first_weights(fresh, np.random.default_rng(8))
+ids = torch.arange(42)[:, None]  # each word alone
+chance = fresh(ids).softmax(-1).flatten(1).diagonal(dim1=0, dim2=1).mean().item()
+print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f}")
+
 # %% [markdown] id="deep"
 # ## Deeper: the norm behind the sum
 #
@@ -560,9 +561,8 @@ verify_lesson("transformer")
 
 # %% [markdown] id="deep-four"
 # So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
-# numbers. Before any training we measure the gradient of one matrix of each block, $u$ of its
-# hidden units. **Predict** in which of the four the first block gets more than a
-# hundred times the gradient of the last one, or less than a hundredth.
+# numbers. Before any training we measure the gradient of one matrix of each block, `w_in` of its hidden units. **Predict** in which of the
+# four the first block gets more than a hundred times the gradient of the last one, or less than a hundredth.
 
 # %% id="place-figure" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import PLACE, WAYS
@@ -572,9 +572,8 @@ names = [", ".join(way) for way in WAYS]
 figures.gradients_by_block({name: place.values("gradients", name) for name in names})
 
 # %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. There each norm shrinks the stream again, so that every part adds about as much as the
-# stream holds, and the product of 96 such factors grows to thousands. Elsewhere the ends differ by 29 at most. So the place of the norm cannot be
-# judged without the first weights.
+# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. So the place
+# of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"
 # We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those

@@ -124,7 +124,7 @@ def _(normal, d, m):
     }
 
 
-@claim("gated-feed-forward", rests_on="feed-forward-as-lookup")
+@claim("gated-feed-forward", rests_on="soft-lookup")
 def _(normal, d, m):
     r"""\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i
     where g_i, u_i: columns i of W_gate and W_in ;; v_i: row i of W_out ;; phi: SiLU; no biases

@@ -17,21 +17,21 @@ claim = about("M2")
 # ---- first weights
 @claim("stream-variance-by-depth", rests_on="variance-after-projection stream-is-a-sum")
 def _(normal, rng, K, m, d):
-    r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|u_l\|^2
-    where K parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads
+    r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{K} h_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{K} \|h_l\|^2
+    where K parts, 2 L of L blocks, add h_l W_l to the stream: W_l is the last matrix of a part, h_l what it has computed by then
         ;; entries of the W_l uncorrelated, mean 0, variance sigma^2
     Variances of uncorrelated parts add up.
-        the deviations add up: \sum_{l=1}^{K} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{K} \|u_l\| \Bigr)^2
-        the same at every depth: \sum_{l=1}^{K} \|u_l -> \, \|u_1
+        the deviations add up: \sum_{l=1}^{K} \|h_l\|^2 -> \Bigl( \sum_{l=1}^{K} \|h_l\| \Bigr)^2
+        the same at every depth: \sum_{l=1}^{K} \|h_l -> \, \|h_1
         the deviation for the variance: \sigma^2 -> \sigma
         one part left out: = \sigma^2 \sum_{l=1}^{K} -> = \sigma^2 \sum_{l=2}^{K}
         the mean of the parts: = \sigma^2 \sum -> = \frac{\sigma^2}{K} \sum
 
-    With |u_l|^2 = m and sigma^2 = 1 / (2 L m) the 2 L parts bring 1 to each feature, at any depth: the last matrix of each part is
+    With |h_l|^2 = m and sigma^2 = 1 / (2 L m) the 2 L parts bring 1 to each feature, at any depth: the last matrix of each part is
     divided by sqrt(2 L).
     """
     (points, chances), sigma = uncorrelated(normal, rng, K, m, d), rng.uniform(0.3, 0.8)
-    return {"u": rows(normal(K, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "K": K}
+    return {"h": rows(normal(K, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "K": K}
 
 
 @claim("gelu-moments", rests_on="gelu-as-integral")

@@ -1,4 +1,4 @@
-"""Figures of the lesson on the Transformer: its place in the machine, and gradients by block."""
+"""Figures of the lesson on the Transformer: its place in the machine, its stream, and gradients by block."""
 
 from collections.abc import Mapping
 
@@ -16,27 +16,23 @@ def machine() -> None:
     show_machine("residual")
 
 
-def stream(lit: str = "") -> None:
-    """Show the stream of a word through a block, with both parts beside it, and the table at both ends.
-
-    `lit`: "attention" or "hidden units", the part that is lit; both if left out.
-    """
-    drawing = Diagram(f"stream-{lit.replace(' ', '-') or 'all'}", 656, 250)
+def stream() -> None:
+    """Show the stream of a word through a block, with both parts beside it, and the table at both ends."""
+    drawing = Diagram("stream", 656, 250)
     table = drawing.box(Area(40, 190, 60, 40), "table")
     drawing.text((40, 230), "words")
     drawing.panel(Area(305, 132, 410, 200))
     drawing.text((305, 226), "one of L blocks")
     at = table.right
     for x, letter, part, role in ((140, "A_l", "attention", "weights"), (340, "H_l", "hidden units", "value")):
-        on = lit in ("", part)
-        norm = drawing.box(Area(x, 130, 44, 32), "N", symbol=True, lit=on)
-        box = drawing.box(Area(x + 50, 64, 146, 36), "", role=role, lit=on)
+        norm = drawing.box(Area(x, 130, 44, 32), "N", symbol=True, lit=True)
+        box = drawing.box(Area(x + 50, 64, 146, 36), "", role=role, lit=True)
         drawing.text((box.x - 44, 69), letter, symbol=True)
         drawing.text((box.x + 20, 69), part)
         plus = drawing.circle((x + 100, 190), "+")
         drawing.arrow(at, plus.left)
         for points in (((x, 190), norm.bottom), (norm.top, (x, box.bottom[1])), ((x + 100, box.bottom[1]), plus.top)):
-            drawing.arrow(*points, lit=on)
+            drawing.arrow(*points, lit=True)
         at = plus.right
     norm = drawing.box(Area(548, 190, 44, 32), "N", symbol=True)
     drawing.arrow(at, norm.left)

@@ -261,7 +261,7 @@ def my_numbers(n, d, L, m):
     """,
 )
 def my_sizes(D, c, k):
-    r"""The stream of a model of $D$ blocks starts with mean square 1. Each part's $u_l$ has $m$ features of mean square 1, and its last
+    r"""The stream of a model of $D$ blocks starts with mean square 1. Each part's $h_l$ has $m$ features of mean square 1, and its last
     matrix has independent entries of mean 0 and variance $c / m$. What is the root of the expected mean square of the stream behind all
     blocks? And what is it if these matrices are all divided by $k \sqrt{2D}$? The cell below prints your $D$, $c$ and $k$. Write `my_sizes
     = (a, b)`.

@@ -402,8 +402,6 @@ def complain_of_fewer(
 def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
     """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
     named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
-    entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
-    instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
     for trial in tried:
         given = as_given(draw[trial.name])
         if trial.matters or trial.name not in registered.named:
@@ -413,7 +411,7 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
-        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
+        if trial.name not in named and _together(trial, draw) is None and trial.name not in come():
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if (
@@ -426,10 +424,6 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
         ):
             said = f"the registered formula says it of every {trial.name}, and this sees it only up to its sign"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
-
-
-def _is_one_entry(node: Node) -> bool:
-    return node.kind == "entry" and node.children[1].kind == "number"
 
 
 def _changes(formula: Formula, draw: Givens, other: Givens) -> bool:

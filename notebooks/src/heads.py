@@ -280,7 +280,7 @@ def turn(z, place):  # the rotation that tells this model its places
 
 if model.is_here:
     it, block = model.layer(16), model.network.blocks[16]
-    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # its input
+    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # input
     added = block.attention(x).detach().numpy()  # (8, 576): eight tokens
     layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
     ours = np.vstack([layer(token) for token in x.detach().double().numpy()])

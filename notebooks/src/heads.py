@@ -279,9 +279,12 @@ def turn(z, place):  # the rotation that tells this model its places
 
 
 if model.is_here:
-    it, block = model.layer(16), model.network.blocks[16]
-    x = block.norm_attention(torch.from_numpy(model.residual(sentence)[16]))  # input
-    added = block.attention(x).detach().numpy()  # (8, 576): eight tokens
+    it, blocks = model.layer(16), model.network.blocks
+    x = model.network.w_tokens[model.ids(sentence)]
+    for block in blocks[:16]:
+        x = block(x)
+    x = blocks[16].norm_attention(x)
+    added = blocks[16].attention(x).detach().numpy()  # (8, 576): eight tokens
     layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
     ours = np.vstack([layer(token) for token in x.detach().double().numpy()])
     print("largest difference:", np.abs(ours - added).max())

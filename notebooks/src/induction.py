@@ -232,10 +232,13 @@ for role in ("query", "key", "value"):
 # SmolLM2 has 30 layers of nine heads. We let it read 16 English words twice. Which heads have the largest scores?
 
 # %% id="real-find" tags=["live"]
+from attn_course.experiments.smollm2 import maps as maps_of
+
 words = " lamp river seven stone green paper cloud horse"
 words += " early music table north glass bread story wheel"
 if model.is_here:
-    scores = score(model.maps(words + words))  # (30, 9), one for each head
+    layers = maps_of(model.ids(words + words))  # of each layer, (9, 32, 32)
+    scores = np.stack([score(maps.numpy()) for maps in layers])
     for number in np.argsort(-scores, axis=None)[:8]:
         layer, head = divmod(int(number), 9)
         print(f"layer {layer}, head {head}: {scores[layer, head]:.2f}")

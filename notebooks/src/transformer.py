@@ -298,7 +298,7 @@ print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 
 
 # %% id="same-code"
-from attn_course.lessons.transformer.names import renamed
+from attn_course.lessons.transformer.experiments_names import renamed
 
 
 def with_weights_of(other, **sizes):

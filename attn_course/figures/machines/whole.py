@@ -41,6 +41,7 @@ GROUPS = {
         "Queries ask, keys answer, and the weights that result average the values.",
     ),
     "comparison": (("query", "key", "scores"), "A query and a key go in, and one number comes out: their score."),
+    "matches": (("input", "query", "key", "scores"), "Which earlier word a head finds is decided where queries meet keys."),
     "projections": (
         ("input", *PROJECTIONS, "query", "key", "value"),
         "W_Q, W_K and W_V turn the same rows of X into queries, keys and values.",

@@ -12,8 +12,8 @@ from attn_course.figures.words import number
 
 
 def machine() -> None:
-    """Show the machine with what is compared lit."""
-    show_machine("comparison")
+    """Show the machine with what a head compares lit."""
+    show_machine("matches")
 
 
 def circuit(words: Sequence[str], found: int) -> None:

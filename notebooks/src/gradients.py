@@ -209,8 +209,8 @@ def backward(query, key, value, d_output):
 
 # %% [markdown] id="differences"
 # Is it right? In July 2026 somebody found gradients in the library diffusers that were wrong by more than their own size: keys and values
-# were transposed once too often ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)). Only a test finds such a
-# thing. In ours all sizes differ, since with $d_k = d_v$ it would not see a root of the wrong one of the two.
+# were transposed once too often ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours, with sizes
+# that all differ: if $d_k$ and $d_v$ were equal, no test could tell their roots apart.
 #
 # We use **differences**, as in the first cell: each entry moves a step up and a step down. With the loss $\sum_{ia} dZ_{ia} Z_{ia}$ and a
 # fixed random $dZ$, the gradient at the output is this $dZ$.

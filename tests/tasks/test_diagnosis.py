@@ -46,6 +46,11 @@ def test_a_wrong_shape_is_told_and_no_number():
     assert "first wrong" not in message
 
 
+def test_a_number_too_many_is_told_what_a_comma_does():
+    assert " A comma begins another number: 7,5 are two, 7.5 is one." in verdict_of(FIGURE, (4, 1)).message
+    assert "comma" not in verdict_of(PREDICT, (2.7, 31.4)).message + verdict_of(FIGURE, 8.0).message
+
+
 def test_a_problem_comes_before_a_wrong_number_and_names_its_case():
     def answer(x, scale):
         if x.ndim == 1:

@@ -82,6 +82,7 @@ WRONG_TYPES = [
     (["0.5", 1.0], "list (several results are a tuple)"),
     ("0.5", "str '0.5'"),
     (True, "bool True"),
+    (10**400, "int 1" + 59 * "0"),
     (Fraction(1, 2), "fractions.Fraction"),
 ]
 

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
+from torch.nn.functional import softplus
 
-from attn_course.gpu.call import FAR, INTEGERS, Call, described, validate
+from attn_course.gpu.call import FAR, FLOATS, INTEGERS, Call, described, validate
 from attn_course.gpu.configurations import LEAST, MAX_D, MEDIUM, shared_bytes
 from attn_course.gpu.flash_operators import flash_forward
 
@@ -19,7 +20,9 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 NEAR = 2**30  # no length is larger, and sums of a place and such a number stay within 32 bits
 
 
-def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Tensor | None = None, **options: Any) -> Any:
+def flash_attention(
+    query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Tensor | None = None, sink_logits: Tensor | None = None, **options: Any
+) -> Any:
     r"""Return attention from kernels that never store a score, Eqs. tiled-attention-update and row-lse-and-output.
 
     Differentiable, also the log-sum-exp.
@@ -27,7 +30,8 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     query (*#batch, q_len, d_k), key (*#batch, kv_len, d_k), value (*#batch, kv_len, d_v): float16, bfloat16 or float32 (float64
     too in Triton's interpreter), with 1 to 256 features. `options` are those of `attn_course.gpu.attention`, but for
     `return_weights` and `backend`. From the key with number `kv_lengths` (*#batch) on keys are padding, which nobody sees: cheaper
-    than the same as a mask.
+    than the same as a mask. `sink_logits` (*#batch), floats, are b of Eq. sink-shrinks-output: one more term in the sum of each row, whose
+    value is 0; differentiable, and -inf is no sink.
 
     Returns the output (*batch, q_len, d_v) in the common dtype, its axes in the order of memory that the query has (rows of 8 n
     features, of which the output may be a slice); with
@@ -38,7 +42,8 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     and raise; `torch.autograd.grad` does.
 
     Raises TypeError and ValueError as `attn_course.gpu.attention` does, and ValueError if the kernels cannot take the tensors.
-    Dao (2023), FlashAttention-2, arXiv:2307.08691; Dao, Haziza, Massa and Sizov (2023), Flash-Decoding.
+    Dao (2023), FlashAttention-2, arXiv:2307.08691; Dao, Haziza, Massa and Sizov (2023), Flash-Decoding. OpenAI (2025), gpt-oss,
+    arXiv:2508.10925, learns the logits of sinks.
     """
     call = validate(query, key, value, **options)
     reason = why_not(call)
@@ -46,8 +51,28 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
         raise TypeError(f"kv_lengths must be a Tensor of integers; got {described(kv_lengths)}")
     if reason is not None:
         raise ValueError(f"flash_attention cannot compute this call: {reason}")
+    if sink_logits is not None:
+        _check_sinks(call, sink_logits)
     output, lse = _attend(call, kv_lengths)
+    if sink_logits is not None:
+        output, lse = _with_sinks(output, lse, sink_logits)
     return (output, lse) if call.return_lse else output
+
+
+def _check_sinks(call: Call, sink_logits: Any) -> None:
+    if not (isinstance(sink_logits, Tensor) and sink_logits.dtype in FLOATS):
+        raise TypeError(f"sink_logits must be a Tensor of floats; got {described(sink_logits)}")
+    axes = call.batch[len(call.batch) - sink_logits.ndim :]
+    if sink_logits.ndim > len(call.batch) or any(have not in (1, want) for have, want in zip(sink_logits.shape, axes, strict=True)):
+        raise ValueError(f"sink_logits must broadcast to the leading axes {tuple(call.batch)}; got shape {tuple(sink_logits.shape)}")
+
+
+def _with_sinks(output: Tensor, lse: Tensor, sink_logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and log-sum-exp with one more term e^b in each row, Eq. sink-shrinks-output."""
+    sinks = sink_logits.to(lse.dtype)[..., None]
+    ahead = torch.where(sinks.isneginf(), torch.inf, lse - sinks)  # also for a row that sees nothing
+    shrunk = output * torch.sigmoid(ahead)[..., None]
+    return shrunk.to(output.dtype), torch.maximum(lse, sinks) + softplus(-ahead.abs())
 
 
 def unsupported(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> str | None:

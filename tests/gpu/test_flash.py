@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attn_course.gpu import attention
 from attn_course.gpu.flash import flash_attention
+from attn_course.reference import sink_attention
 from tests.gpu.oracle import GATES, errors, relative_error
 
 triton = pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
@@ -106,6 +107,27 @@ def test_padding_lengths_are_the_mask_that_hides_the_padding():
         torch.testing.assert_close(by_length, by_mask)
         assert by_length.isfinite().all()
     assert not outputs[0][0][1].any()
+
+
+@pytest.mark.parametrize("q_len", [37, 1])  # one program for all keys of a row, and several
+def test_a_sink_is_one_more_key_whose_value_is_nothing(q_len):
+    query, key, value = leaves = [tensor.requires_grad_() for tensor in inputs(q_len, dtype=torch.float64, batch=(2,))]
+    sinks = torch.tensor([[0.7, -torch.inf], [-3.0, 40.0]], dtype=torch.float64, requires_grad=True)
+    seen = torch.ones(q_len, 45, dtype=torch.bool).tril(4)
+    seen[q_len // 2] = q_len == 1
+    output, lse = flash_attention(*leaves, sink_logits=sinks, mask=seen, return_lse=True)
+
+    mask = torch.cat([sinks[..., None, None].expand(-1, -1, q_len, 1), torch.where(seen, 0.0, -torch.inf).expand(2, 2, -1, -1)], -1)
+    key_of_sink, value_of_sink = ((part[..., :1, :] * 0.0).detach() for part in (key, value))
+    beside = torch.cat([key_of_sink, key], -2), torch.cat([value_of_sink, value], -2)
+    wanted, lse_wanted = attention(query, *beside, mask=mask, return_lse=True, backend="eager")
+    torch.testing.assert_close((output, lse), (wanted, lse_wanted), rtol=1e-12, atol=1e-13)
+    by_reference = sink_attention(*(leaf.detach().numpy() for leaf in leaves), sinks.detach().numpy(), mask=seen.numpy())
+    assert relative_error(output, by_reference) < 1e-13
+    losses = [one.square().sum() + two.where(two.isfinite(), 0.0).sum() for one, two in ((output, lse), (wanted, lse_wanted))]
+    gradients = [torch.autograd.grad(loss, (*leaves, sinks)) for loss in losses]
+    torch.testing.assert_close(*gradients, rtol=1e-11, atol=1e-12)
+    assert gradients[0][3].all(dim=0).tolist() == [True, False]
 
 
 HIDING = {  # options under which no query sees column 41; there are queries up to number 36 only
@@ -393,6 +415,8 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
     [
         (inputs(), {"kv_lengths": torch.ones(2)}, "kv_lengths must be a Tensor of integers; got a Tensor of float32"),
         (inputs(), {"kv_lengths": 3}, "kv_lengths must be a Tensor of integers; got int"),
+        (inputs(), {"sink_logits": torch.ones(2, dtype=torch.int64)}, "sink_logits must be a Tensor of floats; got a Tensor of int64"),
+        (inputs(), {"sink_logits": torch.ones(3)}, r"sink_logits must broadcast to the leading axes \(2,\); got shape \(3,\)"),
         (inputs(d_k=300, d_v=3), {}, "takes 1 to 256 features; got d_k = 300"),
         ((normal(2, 3), normal(2, 4), normal(2, 3)), {}, "query and key must share d_k, the last axis; got 3 and 4"),
         ((normal(2, 3), normal(5, 3), normal(2, 3)), {}, "key and value must share kv_len"),

@@ -223,7 +223,7 @@ for name, f in {"yours": attend, "one": one, "two": two}.items():
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries. "That's a typo and a big bug!" was the author's answer.
-# Yet the layer belonged to a model that draws pictures, and the reader, who had trained it with each axis, reported pictures about equally
+# Yet the layer belonged to a model that draws pictures, and the reader, who had trained it with axis 1 and with axis 2, reported pictures about equally
 # good. If that is right, such a mistake need not show in a training run at all. One has to read the line, or test it.
 
 # %% [markdown] id="cost"
@@ -336,7 +336,7 @@ verify_lesson("attention")
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations grow with both lengths, so eight times the tokens take 64 times the operations.
+# - Operations of the two products grow with the product of both lengths, so eight times the tokens take 64 times the operations.
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, a layer that agrees with
@@ -408,7 +408,7 @@ for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
     print(f"{name:11} silent: {right:2} of 28 sentences end right")
 
 # %% [markdown] id="writer-try"
-# So the model needs both heads. This does not say what each of them is for, since most of these sentences fail already at "was", before
+# So the model needs both heads. This does not say what each of them is for, since most of these sentences fail already at the verb, before
 # the ending. Nor does a map alone say it. In *the clock sat because it was*, "was" gives "clock" only 0.08 in the first head, and yet the
 # sentence ends as it should, with "heavy". Without that head it would not. The keys and values that are kept here are the
 # **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.

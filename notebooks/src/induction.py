@@ -29,8 +29,8 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # %% [markdown] id="rule"
 # ## Match, then copy
 #
-# Here is a rule that copies: **look for an earlier place behind the same word, and say the word that stands there.** Behind
-# *the cat sat because the* it looks for a place behind *the*, finds *cat*, and says *cat*.
+# Here is a rule that copies: **look for an earlier place right after the same word, and say the word that stands there.** At
+# the end of *the cat sat because the* it looks for a place after an earlier *the*, finds *cat*, and says *cat*.
 #
 # Let row $i$ of $X$ be a one-hot vector, 1.0 at the number $t_i$ of word $i$ and else 0.0. Two rows have the product 1 if they are the same word,
 # and 0 otherwise. The rule compares word $i$ with the word *before* place $j$. So let $S$ move each row one place down: then row $j$ of $SX$ is
@@ -91,8 +91,9 @@ for place in (4, 3):
 # ## It takes two layers
 #
 # Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ alone. If we exchange word $j - 1$, the score of
-# $i$ at $j$ stays the same for every later word $i$. So it cannot be $[\, t_i = t_{j-1} \,]$. Somebody must write word $j - 1$ into place $j$
-# first, and only attention moves something from one place to another.
+# $i$ at $j$ stays the same for every later word $i$. So it cannot be $[\, t_i = t_{j-1} \,]$. It could be if an earlier
+# head had written word $j - 1$ into place $j$. (Or an earlier head tells place $i$ *where* its word stood before, and this one looks one place
+# further. Section {section}`cause` tests which way a model takes.)
 
 # %% id="layers-figure"
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
@@ -210,11 +211,11 @@ for name in copies.results[0]["silenced"]:
     print(f"{name:35}", copies.values("silenced", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# Both kinds are needed, and more than the others of their layers. In the second layer a third head follows the rule, too: without the two
-# strongest, more than half of the words are still copied.
+# Both kinds are needed, and more than the others of their layers. Yet without the two strongest heads of the second layer more
+# than half of the words are still copied, so others there can copy, too.
 #
-# Now we test the derivation. First only the queries of the second layer read the words $X$, without what the first layer added. Then only its keys do, and
-# then only its values. **Predict** which of the three changes breaks the copying.
+# Now we test the derivation. We let the queries of the second layer read the words $X$ alone, without what the first layer added; then its keys;
+# then its values. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):
@@ -266,9 +267,9 @@ print("without eight others", control.round(2))
 # %% [markdown] id="lens"
 # ## Reading the stream on its way
 #
-# The heads that copy sit in layers 17 to 23, but the model speaks behind layer 29. What happens to the word in between? The stream is a sum of
-# parts $z_l$: the word itself, $z_0$, and what each layer added. The last norm divides this sum by one number $r$, the root of its mean square, so the scores
-# are a sum, too:
+# The heads that copy sit in layers 17 to 23, but the model speaks behind layer 29. What happens in between? The stream is a sum of
+# parts $z_l$: the word itself, $z_0$, and what each layer added. The last norm divides this sum by one number $r$, the root of its mean square, so the
+# *logits*, the scores of all tokens, are a sum, too:
 #
 # $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \key{logits-by-part}$$
 #
@@ -285,7 +286,8 @@ from attn_course.lessons.induction.experiments_smollm2 import LENS
 seen = LENS.load()
 ranks = {name: seen.values("rank", name) for name in seen.results[0]["rank"]}
 for name, found in ranks.items():
-    middle = np.median(found, axis=0)[[18, 23, 24, 30]].astype(int)
+    middle = np.median(found, axis=0)  # number l + 1: with what layer l added
+    middle = middle[[18, 23, 24, 30]].astype(int)
     print(f"{name:22} behind layers 17, 22, 23, 29: {middle}")
 figures.depths(ranks)
 
@@ -304,15 +306,14 @@ figures.depths(ranks)
 from attn_course.experiments.smollm2 import others
 
 versions = {"as it is": model, "without the eight": model.silenced(*EIGHT)}
-versions["without eight others"] = model.silenced(*others(EIGHT, 0))  # same layers
+versions["without eight others"] = model.silenced(*others(EIGHT, 0))  # a first set
 for name, version in versions.items():
     for token, chance in version.next_tokens(begun, 1).items():
         print(f"{name:20} {token}: {chance:.2f}")
 
 # %% [markdown] id="last-notice"
 # Without the eight a full stop comes first, as it did in the text without Quistok. Without eight others the name still does. Put another name into `begun`,
-# such as Halwin Orstead. (With some names a full stop comes first even with all heads.) And let
-# `versions["without the eight"].write(begun)` go on.
+# such as Halwin Orstead. (With some names a full stop comes first even with all heads.)
 #
 # **Limits.** One sentence is an example; the numbers above are the evidence. To silence a head takes away *all* that it does. That such heads do
 # more than copy what repeats is shown for small models, and only made likely for large ones (Olsson et al., 2022).
@@ -336,7 +337,7 @@ verify_lesson("induction")
 # - To copy is to find the place behind the same word, and to say the word that stands there.
 # - A head of the first layer cannot: its key does not know the word before.
 # - A head that looks one back writes it there, and a later head reads it with its keys.
-# - In training the two heads arrive together, quickly; each is needed, as silencing shows beside its control.
+# - In training the two kinds of heads arrive together, quickly; each kind is needed, as silencing shows beside its control.
 # - The logit lens shows where the table can read a word. The word may have come earlier.
 #
 # So our small model copies with two heads in a row. SmolLM2 has such heads, too: head 0 of layer 16, and eight in layers 17 to 23, without which

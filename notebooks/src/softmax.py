@@ -60,7 +60,8 @@ alive("softmax")
 #
 # In 1948 Claude Shannon asked three things of such a measure. It changes continuously with the weights. If all weights are equal, it
 # grows with their number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
-# average doubt within the groups, is the whole doubt. He proved that, up to a positive factor, only one formula does all three:
+# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) He
+# proved that, up to a factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 
@@ -168,10 +169,9 @@ for temperature in ("0.5", "1", "2"):
 # $r = (1, 0, -1)$. Does the average rise?
 
 # %% [markdown] id="lemma-weights"
-# **First the weights.** Let scores and numbers be differentiable functions of some $\theta$: time, say, or one of the scores. A dot is
-# the derivative with respect to $\theta$, so $r_j = \dot z_j$. A bar is an average under $p$. As $p = \sigma(z)$, we have
-# $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate
-# $\sum_l p_l\, r_l = \bar r$, the average rate. So
+# **First the weights.** Let scores and numbers be differentiable functions of a number $\theta$. A dot is the derivative with
+# respect to it, so $r_j = \dot z_j$, and a bar is an average under $p$. We differentiate $\ln p_j = z_j - \mathrm{lse}(z)$. The left side
+# gives $\dot p_j / p_j$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l p_l\, r_l = \bar r$. So
 #
 # $$\frac{\dot p_j}{p_j} = r_j - \bar r$$
 #
@@ -183,8 +183,8 @@ for temperature in ("0.5", "1", "2"):
 #
 # $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (r_j - \bar r)\, f_j$$
 #
-# In the last sum we may subtract $\bar f$ from every $f_j$, because the deviations $r_j - \bar r$ have the average 0. So it is the
-# average product of two deviations, which is called the **covariance** of $f$ and $r$ under $p$:
+# We may subtract $\bar f$ from every $f_j$, because the $r_j - \bar r$ have the average 0. So the last sum is the average
+# product of two deviations, which is called the **covariance** of $f$ and $r$ under $p$:
 #
 # $$\mathrm{Cov}_p(f, r) = \sum_j p_j\, (f_j - \bar f)\, (r_j - \bar r)$$
 #
@@ -221,7 +221,7 @@ figures.covariance(p, rate, f)
 # %% [markdown] id="jacobian-entries"
 # Each weight $p_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
 # which is 1 if $i = j$ and else 0, and the slope of $p_i$ is $p_j\, (\delta_{ij} - p_i)$. If $i \ne j$, this is $-p_i\, p_j$, so we may
-# exchange $i$ and $j$. With the usual letter for softmax weights, $s = \sigma(z)$, this is
+# exchange $i$ and $j$. With the usual letter $s$ for $\sigma(z)$, this is
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -296,7 +296,7 @@ for dtype in (np.float16, np.float32, np.float64):
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
 # The formula as it stands gives NaN, because inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right
-# in all three formats.
+# to the precision of each format.
 
 # %% [markdown] id="shift"
 # On paper the subtraction changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
@@ -308,7 +308,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
 # In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts
-# $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`).
+# $-\infty$ in the place of a score. If another score of the row is finite, the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`).
 
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards

@@ -126,7 +126,8 @@ check("scores-by-hand", my_three)
 # 2. Raise $e \approx 2.72$ to each result. The power is always positive, and a word that leads by 2 in the score gets $e$ times as much.
 # 3. Divide each power by the sum of all seven.
 #
-# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it is $e$.
+# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it is an
+# exponential.
 
 # %% id="weights-table"
 half = scores / 2
@@ -140,7 +141,6 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
 # $e$ is.
-# (In SmolLM2 no word can look at a later one, so those shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -199,8 +199,7 @@ check("output-of-one-query", my_answer)
 # ## Where queries come from
 #
 # The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way
-# $K = X W_K$ and $V = X W_V$. (Our $W_K$ has the rows $(1, 0, 0, 1)$, $(0, 1, 0, -1)$ and $(0, 0, 1, 0)$, and our $W_V$ drops the third number.) A row times a matrix adds up
-# multiples of the rows of this matrix. So the three numbers of a word say how many times its query takes each row of $W_Q$:
+# $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -245,8 +244,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 # is $2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8$.
 
 # %% [markdown] id="formula-weights"
-# The frame marks a formula to keep. Call the table of all scores $S$ (from lesson {lesson}`attention` on, $S$ is divided already). Its row $i$ belongs to the word that asks. The weights of this word
-# are powers of $e$, divided by their sum over all words that are asked:
+# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The
+# weights of this word are powers of $e$, divided by their sum over all words that are asked:
 #
 # $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
 #
@@ -265,6 +264,7 @@ P = powers / powers.sum(axis=1, keepdims=True)
 print(labelled(P, columns=TOKENS))
 print("sums of the rows:   ", P.sum(axis=1).round(1))
 print("sums of the columns:", P.sum(axis=0).round(1))
+print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="spot"
 # Each row sums to 1. A column need not: five words look mostly at "cat". You have now calculated every lit part of the drawing.

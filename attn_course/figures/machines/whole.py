@@ -140,7 +140,7 @@ FROM_TWO = (
     "follows a row stands for a token of X, and a column of the scores for one of Y;"
 )
 WAY = (
-    "Q times K transposed gives the scores, one for each query and key; they are divided by the root of d_k, masked, and turned by the "
+    "Q times K transposed gives one dot product for each query and key; they are divided by the root of d_k, masked, and turned by the "
     "softmax of each row into weights P; P times V is the output of one head; the outputs of H heads stand side by side as Z; W_O brings "
     "them back to as many columns as X has, and X is added."
 )

@@ -51,10 +51,10 @@ one query: 1 5 3 2
     """,
 )
 def my_scores(query, key):
-    r"""All scaled scores of queries and keys.
+    r"""All scores of queries and keys.
 
-    Write `my_scores(query, key)`: all scaled scores, for float64 queries $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$ with the same
-    leading axes, none or several.
+    Write `my_scores(query, key)`: all scores, divided once by $\sqrt{d_k}$, for float64 queries $(\ldots, T_q, d_k)$ and keys
+    $(\ldots, T_k, d_k)$ with the same leading axes, none or several.
     """
     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 

@@ -68,11 +68,11 @@ def arrival(way: Mapping[str, ArrayLike]) -> None:
 
 
 def depths(ranks: Mapping[str, ArrayLike]) -> None:
-    """Show the place of the right word among all words by depth: the geometric mean of some draws, on a logarithmic axis.
+    """Show the place of the right word among all words by depth: the median of some draws, on a logarithmic axis.
 
     `ranks`, each (n_draws, n_depths), by which heads are silenced.
     """
-    curves = {name: np.exp(np.log(np.asarray(found, dtype=float)).mean(axis=0)) for name, found in ranks.items()}
+    curves = {name: np.median(found, axis=0) for name, found in ranks.items()}
     told = " ".join(
         f"{name}: {number(curve[0], 0)} before the first layer, {number(curve[-1], 0)} at the end." for name, curve in curves.items()
     )

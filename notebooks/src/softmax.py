@@ -56,9 +56,9 @@ alive("softmax")
 # ## The best compromise
 #
 # Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
-# goes to the best token, even if another is only a hair behind. So we reward doubt as well. But how do we measure doubt?
+# goes to the best token, even if another is only a hair behind. So we reward doubt as well.
 #
-# In 1948 Claude Shannon asked three things of such a measure. It changes continuously with the weights. If all weights are equal, it
+# In 1948 Claude Shannon asked three things of a measure of doubt. It changes continuously with the weights. If all weights are equal, it
 # grows with their number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
 # average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) He
 # proved that, up to a factor, only one formula does all three:

@@ -281,8 +281,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Can we type in the formula as it stands? The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`. **Predict** what the
-# formula gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each of them first.
+# The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`. **Predict** what the
+# formula as typed gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each of them first.
 
 # %% id="overflow-code" tags=["predicted"]
 for dtype in (np.float16, np.float32, np.float64):

@@ -4,7 +4,7 @@
 # Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
 # learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 70 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -38,9 +38,9 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the output,
-# $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and in the same way $dP$, $dV$ and so on. In the machine below all arrows
-# are turned round. $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$:
+# Moving one number at a time is slow: each takes two evaluations of the loss. In the machine below all arrows are turned round. $dZ$ stands
+# for the gradient at the output $Z$, $dP$ for that at the weights $P$, and so on. $dZ$ comes in, and one sweep back finds the gradients of
+# everything that went into $Z$:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -51,9 +51,9 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ hands us $dZ$. For the
-# loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$, and write $dx$ for
-# $\partial L / \partial x$. By the chain rule,
+# Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ hands us $dZ$, with
+# $dZ_{ia} = \partial L / \partial Z_{ia}$. For the loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes
+# into $Z$, and write $dx$ for $\partial L / \partial x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
@@ -79,31 +79,28 @@ figures.machine()
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss grows if this weight alone is raised. For "because" it is
-# minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
+# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss grows if this weight alone is raised.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. The questions serve at every stage: now the weights are the outputs, and $dP$ is what comes in. A score
-# touches all weights of its row, and no other row. So one row is enough, and you have written this step in lesson {lesson}`softmax`. If
-# $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
-#
-# $$p \odot \bigl( g - (p \cdot g)\, \mathbf{1} \bigr),$$
-#
-# {eq}`softmax-vector-jacobian-product` with $p$ for the weights. Here $g$ is row $i$ of $dP$. Write down $dS_{ij}$ before you read on.
+# Now take **one score**, $s_{ij}$. It touches all weights of its row, and no other row. So one row is enough, and you have written this
+# step in lesson {lesson}`softmax`: if $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
+# $p \odot \bigl( g - (p \cdot g)\, \mathbf{1} \bigr)$, {eq}`softmax-vector-jacobian-product` with $p$ for the weights.
 
 # %% [markdown] id="backward-softmax-mean"
-# The number $p \cdot g$ is $\sum_j p_{ij}\, dP_{ij}$, the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do.
-# So $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$. The gradient of a score is its weight, times how far the cost of this weight lies above the
-# mean. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
+# Here $g$ is row $i$ of $dP$. So $p \cdot g$ is $\sum_j p_{ij}\, dP_{ij}$, the **mean cost** of the row under its weights. We call it
+# $\delta_i$, as papers do. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
+#
+# The gradient of a score is its weight, times how far the cost of this weight lies above the mean.
 
 # %% [markdown] id="sevenths"
-# Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
-# $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. When its score
-# rises, its weight grows at the expense of the six others, and they cost more on average. So being worth nothing is a bargain in this row.
+# Here are the sevenths. For "because" the cost of a word is minus its first feature plus twice the second: $0, -2, 4, 0, 0, 2, 3$. The
+# mean is $\delta = 1$. Subtract 1 from each and divide by 7, and you have the numbers of the first cell. "The" has the cost 0, and that is
+# *less than the mean*. When its score rises, its weight grows at the expense of the six others, and they cost more on average. So being
+# worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
 cost = value @ [-1, 2]
@@ -181,15 +178,18 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# From the output back to the input, your two functions and two products are the program. (Where a turn is still open, ours stands in.)
+# From the output back to the input, your two functions and two products are the program. If a turn is still open, our answer stands in:
+
+# %% id="whole-turns"
+from attn_course.lessons.gradients import tasks_checking as checking
+
+if my_d_scores is ...:
+    my_d_scores = checking.score_gradient
+if my_d_key is ...:
+    my_d_key = checking.key_gradient
 
 # %% id="whole-code"
 import math
-
-from attn_course.lessons.gradients import tasks_checking as checking
-
-d_scores_of = checking.score_gradient if my_d_scores is ... else my_d_scores
-d_key_of = checking.key_gradient if my_d_key is ... else my_d_key  # ...: open
 
 
 def forward(query, key, value):
@@ -202,18 +202,15 @@ def forward(query, key, value):
 def backward(query, key, value, d_output):
     output, weights = forward(query, key, value)
     d_value = weights.T @ d_output
-    d_scores = d_scores_of(weights, output, value, d_output)
+    d_scores = my_d_scores(weights, output, value, d_output)
     d_query = d_scores @ key / math.sqrt(query.shape[1])
-    return d_query, d_key_of(d_scores, query), d_value
+    return d_query, my_d_key(d_scores, query), d_value
 
 
 # %% [markdown] id="differences"
-# Is it right? In July 2026 somebody found gradients in the library diffusers that were wrong by more than their own size: keys and values
-# were transposed once too often ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours, with sizes
-# that all differ: if $d_k$ and $d_v$ were equal, no test could tell their roots apart.
-#
-# We use **differences**, as in the first cell: each entry moves a step up and a step down. With the loss $\sum_{ia} dZ_{ia} Z_{ia}$ and a
-# fixed random $dZ$, the gradient at the output is this $dZ$.
+# Is it right? We test it by **differences**, as in the first cell: each entry moves a step up and a step down. With the loss
+# $\sum_{ia} dZ_{ia} Z_{ia}$ and a fixed random $dZ$, the gradient at the output is this $dZ$. All sizes differ: if $d_k$ and $d_v$ were
+# equal, no test could tell their roots apart.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
@@ -247,8 +244,7 @@ for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True
 # In *cat saw clock because it was curious*, "it" is the cat. If it was broken, "it" is the clock. Can attention learn that, with your
 # backward pass and nothing else?
 #
-# "It" asks, and the three words before "because" answer. To know how the sentence ends, "it" asks with **the query of the last word**. (In
-# a larger model whose words may look ahead, an earlier layer could bring it this word. Here we hand it over.)
+# "It" asks, and the three words before "because" answer. To know how the sentence ends, "it" asks with **the query of the last word**.
 
 # %% [markdown] id="train-words"
 # Of the six last words the first three mean the animal, and the others the thing. All sentences with "cat" and "clock", or with "owl" and
@@ -266,9 +262,8 @@ never_together = ("cat", "clock"), ("owl", "lamp")
 read, held_out = [], []
 for animal, thing, last in product(animals, things, lasts):
     meant = animal if last in lasts[:3] else thing
-    sentence = animal, "saw", thing, last, meant
     part = held_out if (animal, thing) in never_together else read
-    part.append([words.index(word) for word in sentence])  # words as row numbers
+    part.append([words.index(word) for word in (animal, "saw", thing, last, meant)])
 
 # %% [markdown] id="train-loss"
 # **The model.** Each word has a query and a key of four random numbers each. It also has a value, with a number for each of the eight
@@ -303,23 +298,15 @@ def train(seed, steps=840):
 # Each pair that is held out has six sentences, one for each last word. A model that ignores the last word gives all six the same answer, but
 # three of them mean the animal and three the thing. So of the 12 it gets at most 6 right. Here is ours:
 
-
 # %% id="train-run"
-def how_many(tables, wanted):
-    queries, keys, values = tables
+for seed in range(3):
+    (queries, keys, values), losses = train(seed)
     right = 0
-    for *context, last, meant in wanted:
+    for *context, last, meant in held_out:
         z = forward(queries[[last]], keys[context], values[context])[0]
         right += z.argmax() == meant
-    return right
-
-
-for seed in range(3):
-    tables, losses = train(seed)
     early, late = np.mean(losses[:100]), np.mean(losses[-100:])
-    print(f"seed {seed}: loss {early:.2f}, and at last {late:.2f}")
-    for name, part in (("read", read), ("held out", held_out)):
-        print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
+    print(f"loss {early:.2f}, and at last {late:.2f}; held out: {right} of 12 right")
 
 # %% [markdown] id="train-map-question"
 # It gets all 12 right, from each of the three starts, so it does use the last word. But "cat" and "clock" never stood together in what was
@@ -342,9 +329,8 @@ print("largest in the value of each noun:", values[:8].argmax(axis=1))
 # the one and a low score for the other, so it can choose when the two meet.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss of this section, a rise by 5 may raise it.
-# And while every query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns anything from this
-# attention.
+# **Limits.** A gradient says what a small step does, and a large one may do the opposite. And while every query gives a key the weight 0, by
+# a mask or by rounding, neither the key nor its value learns anything from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -467,7 +453,7 @@ p.retain_grad()
 (p @ v).backward(torch.tensor(d_output))
 
 output, weights = forward(query, key, value)
-d_p, d_s = d_output @ value.T, d_scores_of(weights, output, value, d_output)
+d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
 ours = d_p, d_s, *backward(query, key, value, d_output)
 for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
     print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
 # need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 70 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -33,36 +33,28 @@ figures.machine()
 
 # %% [markdown] id="why"
 # One head has as many parameters as two. What does it lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place
-# after, whatever symbols stand there. The linear map gives each symbol a number, and the symbol with the largest is the answer. We fix two symbols
-# $a$ and $b$, and call the number of $b$ minus that of $a$ the lead of $b$.
-#
-# The output mixes values by their weights, and the lead is linear in it. So a symbol $s$ that gets the weight $p$ adds $p\, u_s$ to the lead,
-# where for this question and this pair $a$, $b$ the number $u_s$ depends on the symbol alone, not on its place. With $s$ before and $s'$
-# after, the lead of $b$ is
-#
-# $$p\, u_s + r\, u_{s'} + c$$
-#
-# where $c$ comes from the places and from the other symbols, which we leave as they are.
+# after, whatever symbols stand there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
 
-# %% [markdown] id="why-before"
-# Now ask "what is before me?" The lead must be positive if $b$ stands before, and negative if $a$ does, whatever stands after:
+# %% [markdown] id="why-lead"
+# The linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
+# of $b$. The output mixes values by their weights, and the lead is linear in it. So a symbol $s$ that gets the weight $p$ adds $p\, u_s$ to the
+# lead, where $u_s$ depends on the symbol, not on its place. All else adds a number $c$: the places and the other symbols, which stay as they are.
+
+# %% [markdown] id="why-after"
+# If $b$ stands after, its lead must be positive, and if $a$ does, negative, whatever stands before. We write this down for $(a, b)$ and $(b, a)$
+# as the symbols (before, after), and then for $(b, b)$ and $(a, a)$:
 #
-# | before | after | lead of $b$ | must be |
-# |---|---|---|---|
-# | $b$ | $b$ | $p\, u_b + r\, u_b + c$ | positive |
-# | $a$ | $a$ | $p\, u_a + r\, u_a + c$ | negative |
-# | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | positive |
-# | $a$ | $b$ | $p\, u_a + r\, u_b + c$ | negative |
+# $$p\, u_a + r\, u_b + c > 0 > p\, u_b + r\, u_a + c, \qquad p\, u_b + r\, u_b + c > 0 > p\, u_a + r\, u_a + c$$
 #
-# Subtract the second row from the first, and the fourth from the third. A positive number less a negative one is positive:
+# Subtract the right side of each from its left side:
 #
-# $$(p + r)\, (u_b - u_a) > 0, \qquad (p - r)\, (u_b - u_a) > 0$$
+# $$(p - r)\, (u_a - u_b) > 0, \qquad (p + r)\, (u_b - u_a) > 0$$
 #
-# No weight is negative, so the first says $u_b > u_a$, and then the second says $p > r$.
+# As $p \ge r$, the first says $u_a > u_b$. No weight is negative, so the second says $u_b > u_a$. They contradict each other. If $r \ge p$, the
+# head cannot always name the symbol *before*, by the same argument.
 
 # %% [markdown] id="why-both"
-# So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
-# $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
+# One row of weights cannot serve both questions, however wide the head is, if the row ignores the symbols and the answers are linear in the
 # output. Several heads have several rows. (A network behind a single head can learn to take its mixture apart, section {section}`more`.)
 
 # %% [markdown] id="split"
@@ -99,7 +91,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
     return terms / terms.sum(axis=-1, keepdims=True) @ value
 
 
-# %% [markdown] id="small-predict"
+# %% [markdown] id="small"
 # In *the cat sat*, "sat" asks, with two heads of width 1, so that the root is 1. Its query is $\ln 8$ in both heads. Keys and values have one
 # column for each head:
 #
@@ -110,18 +102,8 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
 # In the first head the scores are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1, which sum to 10. "Cat" has eight tenths of the
-# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. **Predict** what it takes home in the second head.
-
-# %% id="small-code" tags=["predicted"]
-query = np.log([[8, 8]])  # of "sat"
-key = np.array([[0, 1], [1, 0], [0, 0]])  # the, cat, sat
-value = np.array([[0, 3], [2, 0], [0, 0]])
-for h in (0, 1):  # code counts heads from 0
-    home = attend(query[:, [h]], key[:, [h]], value[:, [h]])
-    print(f"head {h} takes home {home.item():.1f}")
-
-# %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" the weight 0.8, so "sat" takes home $0.8 \cdot 3 = 2.4$. Each head has found another word.
+# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. In the second head "the" has the eight tenths, and "sat" takes home
+# $\frac{8}{10} \cdot 3 = 2.4$. Each head has found another word.
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
@@ -241,7 +223,8 @@ class Heads:
 
 
 # %% [markdown] id="own-tests"
-# PyTorch gets all four tokens and all three heads at once, with a causal mask. Our class gets the tokens one by one:
+# PyTorch gets all four tokens and all three heads at once, cut by the first reshape of section {section}`split`, with a causal mask. Our class
+# gets the tokens one by one:
 
 # %% id="own-call"
 import torch
@@ -253,19 +236,16 @@ w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))
 layer = Heads(w_q, w_k, w_v, w_o, d_k=2)
 ours = np.vstack([layer(token) for token in x])
 
-
-def cut(w):  # (T, H d_k) -> (H, T, d_k)
-    return torch.from_numpy((x @ w).reshape(4, 3, 2).swapaxes(0, 1))
-
-
-z = scaled_dot_product_attention(cut(w_q), cut(w_k), cut(w_v), is_causal=True)
-print("as PyTorch has it:", np.allclose(ours, np.hstack(z.numpy()) @ w_o))
+q, k, v = (torch.from_numpy(cuts["first"](x @ w)) for w in (w_q, w_k, w_v))
+z = scaled_dot_product_attention(q, k, v, is_causal=True)  # (H, T, d_v)
+side_by_side = z.transpose(0, 1).reshape(4, 6).numpy()
+print("as PyTorch has it:", np.allclose(ours, side_by_side @ w_o))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
-# We give the class layer 16 of SmolLM2. Layers and heads are counted from 0. The model scales each token's vector before its heads read it, so we
-# let it do this step. If the model is on your machine, the cell compares what the class returns with what the model's own heads add:
+# We give the class layer 16 of SmolLM2. Layers and heads are counted from 0. If the model is on your machine, the cell gives the class what the
+# model's own heads read in this layer, and compares what both return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -279,18 +259,14 @@ def turn(z, place):  # the rotation that tells this model its places
 
 
 if model.is_here:
-    it, blocks = model.layer(16), model.network.blocks
-    x = model.network.w_tokens[model.ids(sentence)]
-    for block in blocks[:16]:
-        x = block(x)
-    x = blocks[16].norm_attention(x)
-    added = blocks[16].attention(x).detach().numpy()  # (8, 576): eight tokens
+    read, returned = model.around_heads(16, sentence)  # (8, 576) each: eight tokens
+    it = model.layer(16)
     layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
-    ours = np.vstack([layer(token) for token in x.detach().double().numpy()])
-    print("largest difference:", np.abs(ours - added).max())
+    ours = np.vstack([layer(token) for token in read.astype(float)])
+    print(f"largest difference: {np.abs(ours - returned).max():.6f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000009 here, and the numbers that are added go up to 15. Now look at two heads of this layer:
+# It printed 0.000009 here, and the numbers that are compared go up to 15. Now look at two heads of this layer:
 
 # %% id="real-maps"
 maps = model.maps(sentence)
@@ -303,15 +279,13 @@ figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 # a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
 # the next word.
 
-# %% [markdown] id="real-predict"
+# %% [markdown] id="real-question"
 # SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
-# four, on average over six draws. In our sentence, four of its 270 heads give more than 0.65 of their weight to the token before: head 0 of
-# layer 16, head 1 of layer 11, head 1 of layer 2 and head 2 of layer 1.
-#
-# We silence head 0 of layer 16, then head 3 of this layer, and then the three others that look one token back, all at once. **Predict** which of
-# the three breaks the copying.
+# four, on average over six draws. In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight
+# to the token before. Does the copying need all four? We silence head 0, then head 3 of the same layer, and then the three others of the four,
+# all at once:
 
-# %% id="real-copying" tags=["predicted"]
+# %% id="real-copying"
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
 
 measured = COPYING.load()
@@ -320,10 +294,9 @@ rows |= {name: measured.values("silenced", name) for name in SILENT}
 for name, shares in rows.items():  # smallest and largest share in the six draws
     print(f"{name:36} {shares.min():.2f} to {shares.max():.2f} right")
 
-# %% [markdown] id="real-answer" tags=["answer"]
-# Only the first does. Without head 0 of layer 16 at most an eighth is right in any draw, and without head 3 nearly all is as before. Without the
-# three others, too, the model keeps most of its copying. All four maps say "one token back"; only silencing shows that it can do without
-# three of them.
+# %% [markdown] id="real-answer"
+# Without head 0 of layer 16 at most an eighth is right in any draw, and without head 3 nearly all is as before. Without the three others, too,
+# the model keeps most of its copying. All four maps say "one token back"; only silencing shows that it can do without three of them.
 
 # %% id="verify-lesson"
 verify_lesson("heads")

@@ -59,8 +59,8 @@ def my_d_scores(weights, output, value, d_output):
     r"""The gradient at all scores, from the weights, the output and the gradient there.
 
     Write `my_d_scores(weights, output, value, d_output)`, from arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and
-    $(T_q, d_v)$, without a loop. Three lines do: $dP$, then the column $\delta$ of {eq}`score-gradient-against-mixture`, then $dS$ of
-    {eq}`gradient-of-scores`.
+    $(T_q, d_v)$, without a loop. It can be one line; three are easier: $dP$, then $\delta$ of {eq}`score-gradient-against-mixture` (with
+    `keepdims=True` a column), then $dS$ of {eq}`gradient-of-scores`.
     """
     d_weights = d_output @ value.T
     delta = (d_output * output).sum(axis=1, keepdims=True)

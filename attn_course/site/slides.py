@@ -1,8 +1,8 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, boxed
-equation, table and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands above its
-card, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
+A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, table,
+boxed equation and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands above
+its card, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools

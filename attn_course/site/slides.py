@@ -33,7 +33,7 @@ FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.D
 QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
 SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
-POINTS = re.compile(r"\b(below|code|cell|lines)\b")  # to code, which has to be seen then
+POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken

@@ -259,8 +259,8 @@ for kind in ("scaled", "unscaled"):
 # Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
 # keeps its direction, but gets the mean length of all $g$ in the batch.
 #
-# But perhaps any longer gradients would help. So there is a control: the silent queries stay silent, and the $g$ of equally many others
-# grow instead, by the same length in total. Each way of training gets its own best step size.
+# But perhaps any longer gradients would help. So there is a control: the silent queries stay silent, and the $g$ of equally many others,
+# or of all where fewer are left, grow instead, by the same length in total. Each way of training gets its own best step size.
 #
 # In the mean of three seeds the layer needs 29 steps without the scale, and 4 with it. **Predict** for each of the two ways: does it win
 # back all of the difference, most, or few?
@@ -278,9 +278,9 @@ print("raised before others:", needed["silent raised"] < needed["others lengthen
 
 # %% [markdown] id="limits"
 # **What speaks against it.** If silence does the harm, it should be the silent queries with a *wrong* answer that matter, for they have
-# something to learn. They are most of the silent ones. Yet raising only these takes 20 steps, and raising only the few whose largest
-# weight is on the right item takes 16 (section {section}`measured`). So raising helps, but not because silent queries have more to learn,
-# and we do not know why. And this was one small task, in which we have not shown that variance 1 is the *best* start.
+# something to learn. Before the first step they are most of the silent ones. Yet raising only these takes 20 steps, and raising only
+# those whose largest weight is on the right item takes 16 (section {section}`measured`). So raising helps, but not only where there is more
+# to learn, and we do not know why. And this was one small task, in which we have not shown that variance 1 is the *best* start.
 
 # %% [markdown] id="own"
 # ## A start of your own
@@ -635,7 +635,8 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
 # Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
-# good. Most silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already.
+# good. Before the first step most silent queries are wrong, but raising the wrong ones helps less, everywhere, than raising
+# those that are right already.
 #
 # Most queries are not silent: at 64 the mean length of $g$ falls by a third only. And the mean norm of $J$, the largest factor by which it
 # stretches a change, does not show the harm. Before the first step it is hardly smaller at 64 without the scale, and at 16 it is larger:

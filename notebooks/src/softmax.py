@@ -504,7 +504,7 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     print(f"it takes {taken[0]:.1%}, {taken[1]:.1%} of their wins")
 
 # %% [markdown] id="contest-answer"
-# With normal noise the third score takes more of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
+# With normal noise the third score takes a larger share of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
 # parts, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"

@@ -392,7 +392,7 @@ if model.is_here:
     print(model.tokenizer.decode(write(real, ids, 4).tolist()))
 
 # %% [markdown] id="real-notice"
-# It printed a difference of 0.00005 here, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30
+# It printed a difference of less than 0.0001 here, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30
 # blocks. Between the numbers of its tokens and its scores, these lines leave out nothing. (Only the tokenizer is the course's.)
 #
 # **Limits.** How such numbers are found, with which texts, at what cost and by whose judgement, does

@@ -4,7 +4,7 @@
 # Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
 # learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 65 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"

@@ -259,8 +259,8 @@ for kind in ("scaled", "unscaled"):
 # Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
 # keeps its direction, but gets the mean length of all $g$ in the batch.
 #
-# But perhaps any longer gradients would help. So there is a control: the silent queries stay silent, and the $g$ of equally many others,
-# or of all where fewer are left, grow instead, by the same length in total. Each way of training gets its own best step size.
+# But perhaps any longer gradients would help. So there is a control: the $g$ of equally many others, or of all where fewer are left,
+# grow instead, by the same length in total. Each way of training gets its own best step size.
 #
 # In the mean of three seeds the layer needs 29 steps without the scale, and 4 with it. **Predict** for each of the two ways: does it win
 # back all of the difference, most, or few?

@@ -60,8 +60,8 @@ alive("softmax")
 #
 # In 1948 Claude Shannon asked three things of a measure of doubt. It changes continuously with the weights. If all weights are equal, it
 # grows with their number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
-# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) He
-# proved that, up to a factor, only one formula does all three:
+# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) Up to a
+# factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 

@@ -5,7 +5,7 @@
 # become one machine, and can you own every line of it?** You will build it in about seventy lines of PyTorch, train it on stories, and then
 # give the same lines the weights of a real model, which writes English.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 75 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -64,7 +64,7 @@ figures.stream()
 # %% [markdown] id="norm"
 # ## The norm
 #
-# The stream grows, since everything is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
+# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
 # by the root of its mean square, then each feature times a learned gain. A tiny $\varepsilon$ under the root guards against a row of zeros.
 #
 # By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
@@ -95,8 +95,8 @@ def ours(x, gain, eps):
 norm = ours if my_norm is ... else my_norm
 
 # %% [markdown] id="place"
-# In 2017 the norm stood behind each sum. In front of the parts it leaves the stream alone, and the gradient, too, has a way from the end to
-# the beginning that passes no norm. Section {section}`deep` derives and measures what this changes.
+# In 2017 the norm stood behind each sum. In front of the parts it leaves the stream alone, and the gradient, too, has a way from $X_L$ to $X_0$
+# that passes no norm. Section {section}`deep` derives and measures what this changes.
 
 # %% [markdown] id="units"
 # ## Hidden units
@@ -184,11 +184,13 @@ def attend(block, x, cache):  # x: (..., new, d)
 # %% [markdown] id="model"
 # ## The whole model
 #
-# The hidden units are one line, {eq}`gated-feed-forward`. The last two lines of the block are {eq}`stream-is-a-sum`:
+# The hidden units are one line, {eq}`gated-feed-forward`. The last two lines of the block are one step of
+# {eq}`stream-is-a-sum`: $Y_l$, and then $X_l = Y_l + H_l(\mathrm{N}(Y_l))$.
 
 
 # %% id="think-code"
 def think(block, x):
+    # w_gate, w_in: the columns g_i, u_i; w_out: the rows v_i
     return (silu(x @ block.w_gate) * (x @ block.w_in)) @ block.w_out
 
 
@@ -251,6 +253,7 @@ def first_weights(model, rng):
             w.data = torch.from_numpy(rng.normal(size=w.shape) * std).float()
 
 
+# 48 numbers a word: 4 heads of 12, and every 2 share a key head
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
 mine = GPT(words=42, d=48, blocks=2, **sizes)
 rng = np.random.default_rng(8)
@@ -266,7 +269,7 @@ print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 # %% id="loss-code"
 from attn_course.experiments.stories import FLOOR, tables
 
-stories, kept_back = tables()  # rows of numbers, each behind a full stop
+stories, kept_back = tables()  # rows of numbers; a full stop begins each row
 
 
 def loss_of(model, rows):
@@ -274,16 +277,16 @@ def loss_of(model, rows):
 
 
 # %% id="train-code" tags=["live"]
-optimiser = torch.optim.AdamW(mine.parameters(), lr=1e-2)
+optimiser, losses = torch.optim.AdamW(mine.parameters(), lr=1e-2), []
 falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 300)
-for step in range(300):
+for _ in range(300):
     loss = loss_of(mine, stories[rng.integers(len(stories), size=32)])
-    if step % 50 == 0:
-        print(f"step {step:3}: loss {loss.item():.2f}")
+    losses.append(loss.item())
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
     falling.step()
+figures.training(losses, FLOOR)
 
 # %% id="train-loss"
 with torch.no_grad():
@@ -307,11 +310,12 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
     print(f"{name:20} loss {loss}, true stories {true}")
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# Both losses are far below the floor, and no model that does not see the answer can get there. So they are refuted before a word is written.
+# Even a model made for the 1,000 stories that were kept back would have a loss of at least $\ln 1000 / 28 = 0.25$, unless it sees the answer.
+# So both are refuted before a word is written.
 # Without the shift the target is the word that was read, and when the model writes, it repeats it. Without the mask the next word stood in
 # view, and when the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak
-# (lesson {lesson}`masking`). The right model is 0.006 above the floor, for 28 words 0.17. As $e^{-0.17} = 0.84$, this leaves room for false
-# stories.
+# (lesson {lesson}`masking`). The right model is 0.006 above the floor, for 28 words 0.17. The proof of the floor, with the chance $q$ of a true
+# story in the place of 1, gives $-\ln q \le 0.17$. So $q$ is about 0.84 or more, which leaves room for false stories.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -414,7 +418,7 @@ verify_lesson("transformer")
 # ## Summary
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
-# - A loss below the floor refutes the model, and not the floor.
+# - A loss far below the floor refutes the model, and not the floor.
 # - With a cache, each step reads one word and writes the same words.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,

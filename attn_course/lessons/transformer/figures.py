@@ -47,6 +47,20 @@ def stream() -> None:
     publish_diagram(drawing.finish(title="The stream through one block", caption=told, alt=alt))
 
 
+def training(losses: ArrayLike, floor: float) -> None:
+    """Show the loss of each step of a training, and the floor that no model can be below on average."""
+    found = np.asarray(losses, dtype=float)
+    charts.lines(
+        np.arange(len(found)),
+        {"loss": found},
+        title="The loss falls to the floor",
+        alt=f"Loss of each step, from {number(found[0], 2)} to {number(found[-1], 2)}, and the floor at {number(floor, 2)}.",
+        x_label="step",
+        y_label="nats a word",
+        references={"the floor": floor},
+    )
+
+
 def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
     """Show how long the gradient of each block's weights is, against the last block's: the geometric mean of some draws.
 

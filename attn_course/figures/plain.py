@@ -18,7 +18,8 @@ SIGNS = {
 }
 BASE = r"(?:(?<=\b[A-Za-zα-ω])|(?<=\bd[a-z])|(?<=[Σ)|\]'])|(?<=log)|(?<=max)|(?<=min)|(?<=lse)|(?<=Var)|(?<=kv))"  # no my_softmax
 SCRIPT = re.compile(BASE + r"([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, −-]*\)|[-−]?\w+)")  # x_i, e^{a + b}
-VARIABLE = re.compile(r"(?<![\w'’&/<])([b-zB-HJ-Zα-ω]|(?:a|d[b-z])(?=<su))(?='?(?:<su|[^\w'’]|$))(?![^<>]*>)")
+INDEX = r"(?<=<sub>)(?:(?!in)[a-z]{2}|a)(?=</sub>)|(?<=[Ee]ntry )a\b|(?<=, )a(?=\))"  # no article, no T_in
+VARIABLE = re.compile(rf"({INDEX}|(?<![\w'’&/<])(?:[b-zB-HJ-Zα-ω]|(?:a|d[b-z])(?=<su))(?='?(?:<su|[^\w'’]|$))(?![^<>]*>))")
 ADDRESS = re.compile(r"(\]\([^)]*\)|`[^`]*`)")
 
 

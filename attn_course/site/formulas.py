@@ -21,6 +21,7 @@ LOGGER = logging.getLogger(__name__)
 SCRIPT = Path(__file__).with_name("katex") / "katex.min.js"
 LONG = 60  # characters of a formula in a line that may have to scroll by itself
 _TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
+_BOXED = re.compile(r"\\boxed\{(.*)\}", re.DOTALL)  # all of it: the page draws the box, which may break as the formula does
 _TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
 BREAKS = {*"+-=<>", r"\cdot", r"\times", r"\odot", r"\le", r"\ge", r"\in", r"\approx", r"\to"}  # a line may end behind them
 # By browsers: the LaTeX stands on the page of an equation, and what is 0 is 0 anyway.
@@ -91,15 +92,17 @@ def block(latex: str, typeset: Callable[..., str], addresses: dict[str, str], up
     r"""Return a formula on lines of its own. `addresses`: number -> label, of equations that have a page; `up`: "../" below the top."""
     found = _TAG.search(latex)
     formula = _TAG.sub(" ", latex).strip()
-    parts = "".join(f'<div class="eq-part">{typeset(part, display=True)}</div>' for part in pieces(formula))
+    boxed = _BOXED.fullmatch(formula)
+    parts = "".join(f'<div class="eq-part">{typeset(part, display=True)}</div>' for part in pieces(boxed[1] if boxed else formula))
+    body = f'<div class="eq-body{" eq-key" * bool(boxed)}">{parts}</div>'
     if not found:
-        return f'<div class="eq"><div class="eq-body">{parts}</div></div>\n'
+        return f'<div class="eq">{body}</div>\n'
     number, label = escape(found[1]), addresses.get(found[1])
     if label is None:
-        return f'<div class="eq"><div class="eq-body">{parts}</div><span class="eq-number">({number})</span></div>\n'
+        return f'<div class="eq">{body}<span class="eq-number">({number})</span></div>\n'
     words = f"({number}), the page of this equation"
     link = f'<a class="eq-number" href="{up}eq/{label}.html" data-label="{label}" aria-label="{words}">({number})</a>'
-    return f'<div class="eq" id="eq-{label}"><div class="eq-body">{parts}</div>{link}</div>\n'
+    return f'<div class="eq" id="eq-{label}">{body}{link}</div>\n'
 
 
 def _visit_inline(translator: Any, node: nodes.Element) -> None:

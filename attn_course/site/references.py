@@ -18,8 +18,9 @@ REFERENCE = re.compile(
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
 PERCENT = re.compile(r"(?<=\d) %")
 ASKS = ("Predict", "Your turn", "Spot the mistake")
-KEPT = (nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
-FOLD = '<details class="deeper"><summary>Open this deeper section</summary>'
+FIXED = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
+KEPT = (nodes.reference, nodes.title, *FIXED)
+FOLD = '<details class="deeper"><summary><span>Open</span><span>Close</span> this deeper section</summary>'
 
 
 class References(SphinxPostTransform):
@@ -45,8 +46,8 @@ class References(SphinxPostTransform):
             if not any(isinstance(around, KEPT) for around in _around(text)):
                 self._link(text)
         for text in list(self.document.findall(nodes.Text)):
-            if (bound := PERCENT.sub("\N{NO-BREAK SPACE}%", text)) != text and text.parent is not None:
-                text.parent.replace(text, nodes.Text(bound))
+            if PERCENT.search(text) and not any(isinstance(around, FIXED) for around in _around(text)):
+                text.parent.replace(text, nodes.Text(PERCENT.sub("\N{NO-BREAK SPACE}%", text)))
 
     def _link(self, text: nodes.Text) -> None:
         words, parts, at = text.astext(), list[nodes.Node](), 0

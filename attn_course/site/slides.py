@@ -1,8 +1,8 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, boxed
-equation and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands beside its
-machine, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
+A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, table,
+boxed equation and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands above
+its card, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools
@@ -33,12 +33,14 @@ FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.D
 QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
 SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
+POINTS = re.compile(r"\b(below|code|cell|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
 SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
 OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
 ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
+LINES = 14  # most of code beside a question
 NUMBERS = 30  # most of a card that can be read from the last row
 PARTS = ("reveal.css", "reveal.js")
 FULLER = {("idea", "equation"), ("idea", "picture"), ("equation", "alive")}  # what goes onto one slide
@@ -69,14 +71,17 @@ class Slide:
 
     @property
     def body(self) -> str:
-        """All that it shows: the slide that it has taken in above or, if this one is large, to the left."""
+        """All that it shows: the slide that it has taken in above or, if this one is a picture, to the left."""
         own = "\n".join(self.shown)
         if self.kind == "question" and any(map(_is_picture, self.shown)):
             parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
             return _beside(*("\n".join(part for part in parts if _is_picture(part) is wanted) for wanted in (False, True)))
         if not self.before or not self.before.body:
             return own
-        return _beside(self.before.body, own) if self.kind in ("alive", "picture") and "<pre>" not in own else f"{self.before.body}\n{own}"
+        if not any(map(_is_picture, self.shown)) or self.kind != "picture":
+            return f"{self.before.body}\n{own}"
+        lead, *pictures = self.shown
+        return _beside(self.before.body + lead, "\n".join(pictures))
 
     def takes(self, before: "Slide") -> bool:
         """Whether it has room for the slide before it, which belongs to it or shows nothing."""
@@ -130,11 +135,12 @@ class Deck:
                 self.slides[-1].shown.append(self.html(first))
                 self.slides[-1].said += others
                 return
-            if len(found[1]) == 1 and (question := QUESTION.search(text)):
-                self.slides[-1].shown.append(self.html(question[0]))
+            opening, rest = _cut(text)
+            if len(found[1]) == 1:
+                question = QUESTION.search(text)
+                self.slides[-1].shown.append(self.html(question[0] if question else opening))
                 self.slides[-1].said.append(text)
                 return
-            opening, rest = _cut(text)
             if THE_CELL.search(opening) or (0 < len(opening.split()) < SHORT and rest):  # no slide shows the cell
                 self.slides.pop()
             elif opening:
@@ -165,6 +171,9 @@ class Deck:
         elif "**Predict**" in part:
             said, self._ask = _asking(part)
             self.slides[-1].said.append(said)
+        elif part.startswith("|"):
+            self._add("picture", self.html(self._lead), self.html(part))
+            self._lead = ""
         elif part.startswith("**Spot the mistake"):
             question, answer = FOLD.sub("", part), " ".join(found[2] for found in FOLD.finditer(part))
             told, more = _first_sentences(answer, TOLD)
@@ -202,7 +211,9 @@ class Deck:
         shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
         pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
-            self._add("question", self.html(self._ask), *(_later(html) for html in shown if html))
+            code = _text(cell)
+            seen = [f'<pre class="code">{escape(code)}</pre>'] if POINTS.search(self._ask) and code.count("\n") < LINES else []
+            self._add("question", self.html(self._ask), *seen, *(_later(html) for html in shown if html))
             self._ask = ""
         elif pictures:
             self._add("picture", self.html(self._lead), *pictures)

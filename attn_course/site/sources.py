@@ -72,6 +72,8 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
+LOOKS = "looks-card"  # the cell of the first picture
+PARTS = {"start": "One head", "self_attention": "A layer", "absorption": "Smaller and faster", "transformer": "A whole model"}  # begin with
 VIEWER = """# Attention viewer
 
 Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
@@ -82,6 +84,8 @@ shows the attention of any model in this way.
 {card}
 """
 INDEX = """# Own attention
+
+{looks}
 
 Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
 
@@ -164,7 +168,7 @@ class Sources:
         shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.js"))
         for name in ("site.css", "site.js"):
             shutil.copy(HERE / name, self.folder / "_static" / name)
-        questions, keys = dict[str, str](), list[str]()
+        questions, keys, looks = dict[str, str](), list[str](), ""
         for unit in self.units:
             book = json.loads(unit.path.read_text(encoding="utf-8"))
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
@@ -172,6 +176,8 @@ class Sources:
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
             self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
+            if card := next((cell for cell in book["cells"] if cell["id"] == LOOKS), None):
+                looks = "".join(card["outputs"][0]["data"]["text/html"])
         for equation in self.equations:
             self._write(f"eq/{equation.label}.md", self._equation(equation))
         for task in self.tasks:
@@ -184,7 +190,7 @@ class Sources:
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
         real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
-        self._write("index.md", self._index())
+        self._write("index.md", self._index(looks))
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -346,24 +352,30 @@ class Sources:
             found[f"task/{task.id}"] = (f"Task {task.number} · {numbers.title(task.lesson)}", task.trains)
         return {page: (kind, f"{said[:1].upper()}{said[1:].rstrip('.')}.") for page, (kind, said) in found.items()}
 
-    def _lessons(self) -> Iterator[str]:
+    def _lessons(self) -> str:
+        """A line for each lesson, in the parts of the course."""
+        part, parts = "", defaultdict[str, list[str]](list)
         for unit in self.units:
             if unit.folder == "notebooks":
+                part = PARTS.get(unit.slug, part)
                 exercises = f' · <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
-                yield (
+                parts[part].append(
                     f'<li><a href="{unit.slug}.html">{html.escape(self.titles[unit.slug])}</a><span>{unit.lesson.minutes} min</span>'
                     f"<p>{html.escape(unit.lesson.about)}{exercises}</p></li>"
                 )
+        heading = {part: f"<h2>{part}</h2>\n" * bool(part) for part in parts}
+        return "\n".join(f'{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul>" for part, lines in parts.items())
 
-    def _index(self) -> str:
+    def _index(self, looks: str) -> str:
         lessons = [page for page in self.titles if not page.endswith("-exercises")]
         begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self.titles[lessons[0]].partition(":")[0])}</a></p>'
         return INDEX.format(
+            looks=looks and _raw(looks),
             count=len(lessons),
             begin=_raw(begin),
             alive=self._card(REGISTRY.get_equation("attention"), ""),
             change="[Change its numbers](eq/attention.md) and see what each is made of." * ("attention" in self._labels),
-            lessons=_raw("\n".join(['<ul class="lessons">', *self._lessons(), "</ul>"])),
+            lessons=_raw(self._lessons()),
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in self.titles if page not in lessons),
         )

@@ -230,7 +230,8 @@ figures.covariance(p, rate, f)
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 
 # %% [markdown] id="jacobian-predict"
-# **Predict** who pays most when the score of "tired" rises in the sentence of section {section}`hook`, and which two tokens pay least.
+# In *the cat sat because it was tired*, the scores of "it" are $-1, 4, -2, 0, -2, -1, 0$ (section {section}`hook`). **Predict** who pays
+# most when the score of "tired" rises, and which two tokens pay least.
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)

@@ -32,11 +32,11 @@ def code(text: str, *tags: str, printed: str = "", html: str = "") -> dict:
 
 def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it_and_the_rest_is_said():
     cells = [
-        markdown("# 02 A lesson\n\nWhat is it about, and why should anybody want to know?"),
+        markdown("# 02 A lesson\n\nShort words.\n\nMore."),
         markdown("## 2.1 First\n\nA question opens this section, in more than eight words. So the weights are\n\n$$a = b \\tag{2.97}$$"),
         markdown("We look at [exercises](../work/ex_02_softmax.ipynb).\n\nIt follows that\n\n$$\\boxed{c = d} \\tag{2.98}$$\n\nEnd."),
         code("draw()", html="<section><svg></svg></section>"),
-        markdown("Why so?\n\n**Predict** the number."),
+        markdown("Why so? These count:\n\n| n |\n|---|\n| 1 |\n\n**Predict** the number below."),
         code("print(1)", "predicted", printed="42"),
         markdown("<details><summary>What came out</summary>\n\nForty-two.\n\n</details>", "answer"),
         markdown("**Spot the mistake.** Is it 43?\n\n<details><summary>No</summary>\n\nIt is less.\n\n</details>"),
@@ -44,8 +44,9 @@ def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it
         markdown("## 2.2 Deeper: more\n\nThis is for readers, and no slide of a lecture shows it."),
     ]
     deck = Deck({"cells": cells}, "toy")
-    assert [slide.kind for slide in deck.slides] == ["idea", "equation", "picture", "question", "question", "end"]
-    _, equation, picture, predicted, spotted, card = deck.slides
+    assert [slide.kind for slide in deck.slides] == ["idea", "equation", "picture", "picture", "question", "question", "end"]
+    title, equation, picture, table, predicted, spotted, card = deck.slides
+    assert "Short words" in title.shown[0]
     assert equation.body.index("opens this section") < equation.body.index("(2.98)")
     assert "So the weights are" not in equation.body
     assert "We look at [exercises]" in "".join(equation.notes)
@@ -53,7 +54,9 @@ def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it
     assert "(2.98)" in equation.shown[1]
     assert equation.said == ["End."]
     assert "<div><svg></svg></div>" in picture.shown[1]  # a section would be a slide
-    question, *later = predicted.shown
+    assert ["These count" in table.body, "<table>" in table.body] == [True, True]
+    question, seen, *later = predicted.shown
+    assert seen == '<pre class="code">print(1)</pre>'  # the words point at it
     assert "<strong>Predict</strong>" in question
     assert ["42" in later[0], "Forty-two" in later[1]] == [True, True]
     assert all(part.startswith('<div class="fragment">') for part in (*later, spotted.shown[1]))

@@ -1,11 +1,15 @@
 """Make the pictures of the README again: `python -m tests.project.pictures`. test_readme.py tells when their words have changed."""
 
+import inspect
 import io
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from attn_course.game.alive import card, life_of
 from attn_course.tasks import cards, check
@@ -14,15 +18,18 @@ from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
-PAGE = """<!doctype html><meta charset="utf-8"><style>:root {{ color-scheme: light dark }}</style>
-<body style="width: 540px; margin: 8px; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3);
-font: 14px/1.5 system-ui, 'DejaVu Sans', sans-serif">{}</body>"""  # the grounds of GitHub
+LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
+body { width: 540px; margin: 8px; font: 17px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body > div { height: 540px; display: flex; flex-direction: column; justify-content: center; gap: 16px }
+.highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
+.attn-explorable { margin: 0; padding-block: 8px } .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
+.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }"""
 
 
-def weights_of_last(scores: np.ndarray, axis: int) -> np.ndarray:
+def weights_of_last(scores, axis):
     """Return the softmax over the last axis, whatever `axis` says: the answer of the red card."""
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    return terms / terms.sum(-1, keepdims=True)
 
 
 def refused() -> CheckFailed:
@@ -39,15 +46,23 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 556, "height": 900}, device_scale_factor=2)
-        for scheme, ending in (("light", ""), ("dark", "_dark")):
+        for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "a11y-dark", "_dark")):
+            style = f'<!doctype html><meta charset="utf-8"><style>{LOOK}{HtmlFormatter(style=colours).get_style_defs()}</style>'
             page.emulate_media(color_scheme=scheme)
-            page.set_content(PAGE.format(card(life_of(ALIVE))))
+            page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div>")
             page.get_by_role("button", name=MISTAKE).click()
             page.mouse.move(0, 0)
-            _save(page.locator(".attn-explorable").screenshot(), f"alive{ending}.png")
-            page.set_content(PAGE.format(cards.rich(refused().verdict)))
-            _save(page.locator(".attn-check-failed").screenshot(), f"red_card{ending}.png")
+            _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
+            page.set_content(f"{style}<div>{answer()}{cards.rich(refused().verdict)}</div>")
+            _save(page.locator("body > div").screenshot(), f"red_card{ending}.png")
         browser.close()
+
+
+def answer() -> str:
+    """Return the task and this answer to it as HTML."""
+    code = inspect.getsource(weights_of_last).replace(weights_of_last.__name__, "my_softmax")
+    code = code.replace(f'    """{weights_of_last.__doc__}"""\n', "") + '\ncheck("stable-softmax", my_softmax)'
+    return highlight(code, PythonLexer(), HtmlFormatter())
 
 
 def _save(screenshot: bytes, name: str) -> None:

@@ -19,8 +19,8 @@ from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed
-from attn_course.figures.plain import mathematics
 from attn_course.figures.machines import tall
+from attn_course.figures.plain import mathematics
 from attn_course.figures.viewer import text_of, viewer
 from attn_course.game.alive import card, life_of, still
 from attn_course.game.card import card_of_the_machine

@@ -127,7 +127,9 @@ def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():
 
 def test_a_message_and_an_answer_in_latex_are_typeset_and_an_answer_that_cannot_be_read_stands_alone():
     told = Verdict("stable-softmax", "Title", False, 0, 1, "the first wrong number, [0], is -0.5 and should be 0.25; s_i is a weight")
-    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told,), answers={"stable-softmax": 'mine = r"\\frac{a}{<b>}"'}))
+    text = feedback_page(
+        Marked("ann", "", "02.ipynb", "softmax", "graded", (told,), answers={"stable-softmax": 'mine = r"\\frac{a}{<b>}"'})
+    )
     assert "<var>s</var><sub><var>i</var></sub>" in text
     assert "<mfrac><mi>a</mi><mrow><mo>&lt;</mo><mi>b</mi><mo>&gt;</mo></mrow></mfrac></math><pre>mine = " in text
     assert [pages.answered(code) for code in (r'x = r"\frac{a"', r'x = r"\begin{none}"', 'x = "a"', "x = 1")] == [""] * 4

@@ -1,6 +1,7 @@
 """Make the pictures of the README again: `python -m tests.project.pictures`. test_readme.py tells when their words have changed."""
 
 import io
+from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from attn_course.tasks.notebook import CheckFailed
 from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+LETTERS = (Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts" / "CourseMath-Regular.woff2").read_bytes()
+FACE = f'@font-face {{ font-family: "Latin Modern Math"; src: url(data:font/woff2;base64,{b64encode(LETTERS).decode()}) }}'
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 PAGE = """<!doctype html><meta charset="utf-8"><style>:root {{ color-scheme: light dark }}</style>
 <body style="width: 540px; margin: 8px; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3);
@@ -43,6 +46,8 @@ def main() -> None:
             page.emulate_media(color_scheme=scheme)
             page.set_content(PAGE.format(card(life_of(ALIVE))))
             page.get_by_role("button", name=MISTAKE).click()
+            page.add_style_tag(content=FACE)
+            page.evaluate("document.fonts.ready")
             page.mouse.move(0, 0)
             _save(page.locator(".attn-explorable").screenshot(), f"alive{ending}.png")
             page.set_content(PAGE.format(cards.rich(refused().verdict)))

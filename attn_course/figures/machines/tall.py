@@ -34,7 +34,7 @@ def tall_drawing(name: str) -> Drawn:
     _draw(drawing, set(lit).__contains__)
     for place, area in PLACES.items():
         drawing.link(area, "", place)
-    return drawing.finish(title="The machine of attention", caption=sentence, alt=f"The machine of attention, from top to bottom. {sentence}")
+    return drawing.finish(title="The machine of attention", caption=sentence, alt=f"The machine, from top to bottom. {sentence}")
 
 
 def script() -> str:

@@ -214,4 +214,6 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
         side = -1 if a > left + 0.75 * (right - left) else 1  # where the label has room
-        ax.annotate(text, (a, b), xytext=(9 * side, 0), textcoords="offset points", ha="left" if side > 0 else "right", va="center", **ON_COLOUR)
+        ax.annotate(
+            text, (a, b), xytext=(9 * side, 0), textcoords="offset points", ha="left" if side > 0 else "right", va="center", **ON_COLOUR
+        )

@@ -68,7 +68,7 @@ figures.machine()
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# Which matrix product is this? A product sums over the *last* index of its left factor, and in $p_{ij}$ our $i$ is the first. So the left
+# Which matrix product is this? A product sums over the *columns* of its left factor, but our sum runs over the *rows* of $P$. So the left
 # factor is $P$ transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
@@ -97,14 +97,12 @@ figures.machine()
 # The gradient of a score is its weight, times how far the cost of this weight lies above the mean.
 
 # %% [markdown] id="sevenths"
-# Here are the sevenths. For "because" the cost of a word is minus its first feature plus twice the second: $0, -2, 4, 0, 0, 2, 3$. The
-# mean is $\delta = 1$. Subtract 1 from each and divide by 7, and you have the numbers of the first cell. "The" has the cost 0, and that is
-# *less than the mean*. When its score rises, its weight grows at the expense of the six others, and they cost more on average. So being
-# worth nothing is a bargain in this row.
+# Here is the row of "because". Follow the upper numbers to the loss and the lower ones back: at the left the sevenths of the first cell
+# come out. "The" has the cost 0, and that is *less than the mean*. When its score rises, its weight grows at the expense of the six others,
+# and they cost more on average. So being worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
-cost = value @ [-1, 2]
-figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
+figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -384,6 +382,7 @@ from attn_course.sentence import KEY, QUERY, labelled
 
 query, key = QUERY[0], KEY[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+cost = value @ [-1, 2]
 d_scores = (cost - cost.mean()) / 7  # the sevenths
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 

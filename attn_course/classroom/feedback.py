@@ -18,6 +18,7 @@ SIGNS = {
 def feedback_page(marked: Marked, site: str = "") -> str:
     """Return the feedback on a notebook that was handed in, as HTML; `site`: where the course's pages are, to link to."""
     judged = marked.verdicts if marked.status != "not judged" else ()
+    lines = {kind: [verdict for verdict in judged if _in_a_line(verdict, marked) == kind] for kind in ("unanswered", "passed")}
     return page(
         "feedback.html",
         title=f"{marked.assignment or marked.notebook}: feedback for {marked.who}",
@@ -28,7 +29,8 @@ def feedback_page(marked: Marked, site: str = "") -> str:
         remarks=remarks(marked),
         signs=SIGNS,
         tasks=[_with_advice(verdict, marked) for verdict in judged if _in_a_line(verdict, marked) is None],
-        lines={kind: [verdict for verdict in judged if _in_a_line(verdict, marked) == kind] for kind in ("unanswered", "passed")},
+        lines=lines,
+        next=next(iter(lines["unanswered"] or [verdict for verdict in judged if not verdict.passed]), None),
         begun=any(status_of(verdict, marked) != "unanswered" for verdict in judged),
     )
 

@@ -17,7 +17,7 @@ from attn_course.numbers import counted, eq, task_number
 
 TEMPLATES = Path(__file__).with_name("templates")
 _CODE = re.compile(r"`([^`\n]+)`")
-_PAIR = re.compile(r"\bis (\S+) and should be (\S+?)(?=[;,.]?(?: |$))", re.IGNORECASE)
+_FORMULA = re.compile(r'^\w+ *= *r?"([^"\n]*\\[^"\n]*)"$', re.MULTILINE)  # an answer that is a line of LaTeX
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
 _NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
@@ -39,7 +39,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
-    made.filters |= {"typeset": typeset, "mathematics": mathematics, "pair": pair}
+    made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered}
     made.filters |= {"base64": lambda content: base64.b64encode(content.encode()).decode("ascii"), "split_at_code": _CODE.split}
     return made
 
@@ -61,14 +61,17 @@ def mathematics(text: str) -> str:
     return plain.mathematics(escape(text, quote=False))
 
 
-def pair(message: str) -> list[str]:
-    """Return the number that a message says the answer gave, and the one it should be; nothing if it says none.
+def answered(code: str) -> str:
+    """Return the formula of an answer typeset, as `typeset` does; nothing if it is none that can be read.
 
-    >>> pair("The first wrong number, element [0], is -0.5 and should be 0.25; the largest error is 0.75.")
-    ['−0.5', '0.25']
+    >>> answered('my_gain = r"\\\\ln 2"')
+    '<math display=block><mi>ln</mi><mspace width="0.17em"/><mn>2</mn></math>'
     """
-    found = _PAIR.search(message)
-    return [number.replace("-", "−") for number in found.groups()] if found else []
+    found = _FORMULA.search(code)
+    try:
+        return typeset(found[1]) if found else ""
+    except (IndexError, KeyError, RecursionError):
+        return ""  # a brace is missing
 
 
 def sentence(text: str, entry: str = "") -> str:

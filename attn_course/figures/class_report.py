@@ -1,5 +1,6 @@
 """Figures about a class, for a report that stands alone: they return the picture and its words instead of displaying them."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from attn_course.figures.narrow import NARROW_INCHES
 from attn_course.figures.palette import GRID, INK, SCORES
 from attn_course.figures.vector import vector
 
+BELOW = str.maketrans("ijkn0123456789", "ᵢⱼₖₙ₀₁₂₃₄₅₆₇₈₉")
 _BIN = 10  # percent
 _LONGEST_LABEL = 52
 _MOST_BARS = 10
@@ -37,7 +39,7 @@ def marks_distribution(percents: Sequence[float]) -> Picture:
         alt = f"Histogram of 1 student by percent of the points, in steps of ten: {median:.0f} %."
 
     def draw(ax: Axes) -> None:
-        bars = ax.bar(np.arange(len(counts)) * _BIN + _BIN / 2, counts, width=_BIN * 0.92, color=SCORES, edgecolor=INK, linewidth=0.6)
+        bars = ax.bar(np.arange(len(counts)) * _BIN + _BIN / 2, counts, width=_BIN * 0.92, color=SCORES, alpha=0.5)
         ax.axvline(median, color=INK, linestyle="--", linewidth=1.4)
         for label in ax.bar_label(bars, labels=[str(count) if count else "" for count in counts], padding=3, zorder=4):
             _keep_clear(label, median)
@@ -60,6 +62,7 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
     `names`: all tasks, the hardest first; the first ten are drawn. `passed`, `asked`: in how many notebooks each was passed, and
     how many notebooks that hold it were handed in and graded.
     """
+    names = [_spelled(name) for name in names]
     percents = [100 * right / all_ for right, all_ in zip(passed, asked, strict=True)]
     equal = sum(percent == percents[0] for percent in percents)
     shown = slice(_MOST_BARS)
@@ -67,16 +70,16 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
     if percents[0] == 100.0:
         title = "Whoever handed a notebook in passed all its tasks"
     elif equal == 1:
-        who = f"passed by {passed[0]} of the {asked[0]}" if asked[0] > 1 else "not passed by the only one"
-        title = f"Hardest: task {names[0]}, {who} who handed it in"
+        where = f"passed in {passed[0]} of {asked[0]} notebooks" if asked[0] > 1 else "not passed in the only notebook"
+        title = f"Hardest: task {names[0]}, {where}"
     else:
         which = f"all {equal}" if equal == len(names) else str(equal)
-        title = f"Hardest: {which} tasks, passed by {percents[0]:.0f} % of those who handed them in"
+        title = f"Hardest: {which} tasks, each passed in {percents[0]:.0f} % of the notebooks"
     alt = (
-        "Horizontal bars, the share of those who handed the notebook in that passed each task, and how many these are, the hardest first"
+        "Horizontal bars, the share of the notebooks handed in that passed each task, and how many these are, the hardest first"
         f"{_cut(names, 'tasks')}: {_said(names[shown], labels[shown])}"
     )
-    axis = "percent of those who handed the notebook in"
+    axis = "percent of the notebooks that were handed in"
     return _bars(title, alt, names[shown], percents[shown], labels[shown], axis, 100.0)
 
 
@@ -85,6 +88,7 @@ def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
 
     `names`: all mistakes, each with its task, the commonest first; the first ten are drawn. `counts`: how many students made each.
     """
+    names = [_spelled(name) for name in names]
     equal = sum(count == counts[0] for count in counts)
     who = "1 student" if counts[0] == 1 else f"{counts[0]} students"
     title = f"Commonest mistake: {names[0]}, made by {who}" if equal == 1 else f"Commonest: {equal} mistakes, each made by {who}"
@@ -153,6 +157,11 @@ def _cut(names: Sequence[str], what: str) -> str:
 
 def _said(names: Sequence[str], labels: Sequence[str]) -> str:
     return "; ".join(f"{name}, {label}" for name, label in zip(names, labels, strict=True)) + "."
+
+
+def _spelled(name: str) -> str:
+    """Return a name of the course as a figure writes it: code without its marks, an index below its letter."""
+    return re.sub(r"(?<=\b[A-Za-z])_([ijkn0-9])\b", lambda found: found[1].translate(BELOW), name.replace("`", ""))
 
 
 def _shortened(name: str) -> str:

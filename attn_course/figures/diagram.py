@@ -34,6 +34,7 @@ RADIUS = 12
 HATCH = 6.0
 THINNEST, THICKEST = 0.6, 16.0  # a line whose weight is 0, and one whose weight is 1
 SHIFT = {"_": 4.5, "^": -6.0}
+COLOURS = ROLES | {"gradient": "light-dark(#985800, #e69f00)"}  # gradients are letters too, which need more contrast on a light page
 
 Point = tuple[float, float]
 View = tuple[float, float, float, float]  # left, top, width, height
@@ -191,13 +192,14 @@ class Diagram:
         symbol: bool = False,
         code: bool = False,
         small: bool = False,
+        role: str | None = None,
     ) -> None:
         """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher; code, small, is as in a cell.
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """
         kind = "attn-symbol " if symbol else "attn-code " if code else ""
-        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": kind + _state(lit)})
+        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": kind + _state(lit)}, **_painted("fill", role))
         if anchor != "middle":
             line.set("text-anchor", anchor)
         if code or small:
@@ -218,17 +220,17 @@ class Diagram:
             if len(run) > 1 or not run.isalpha():
                 part.set("class", "attn-upright")
 
-    def arrow(self, *points: Point, lit: bool = True) -> None:
+    def arrow(self, *points: Point, lit: bool = True, role: str | None = None) -> None:
         """Draw an arrow through the points, with round corners; its tip is the last one."""
         (x0, y0), (x1, y1) = points[-2:]
         along = _unit((x0, y0), (x1, y1))
         base = x1 - TIP * along[0], y1 - TIP * along[1]
-        self.wire(*points[:-1], base, lit=lit)
+        self.wire(*points[:-1], base, lit=lit, role=role)
         aside = -0.45 * TIP * along[1], 0.45 * TIP * along[0]
         corners = [(x1, y1), (base[0] + aside[0], base[1] + aside[1]), (base[0] - aside[0], base[1] - aside[1])]
-        self._add("polygon", points=_points(corners), **{"class": f"attn-tip {_state(lit)}"})
+        self._add("polygon", points=_points(corners), **{"class": f"attn-tip {_state(lit)}"}, **_painted("fill", role))
 
-    def wire(self, *points: Point, lit: bool = True, weight: float | None = None) -> None:
+    def wire(self, *points: Point, lit: bool = True, weight: float | None = None, role: str | None = None) -> None:
         """Draw a line through the points, with round corners; one with a weight has the colour of weights, and is so thick."""
         path = f"M{_px(points[0][0])} {_px(points[0][1])}"
         for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -237,7 +239,9 @@ class Diagram:
             end = _towards(corner, after, room)
             path += f"L{_px(start[0])} {_px(start[1])}Q{_px(corner[0])} {_px(corner[1])} {_px(end[0])} {_px(end[1])}"
         path += f"L{_px(points[-1][0])} {_px(points[-1][1])}"
-        look = {} if weight is None else {"style": f"stroke:{_colour('weights')};stroke-width:{_px(max(THINNEST, THICKEST * weight))}"}
+        look = _painted("stroke", role if weight is None else "weights")
+        if weight is not None:
+            look["style"] += f";stroke-width:{_px(max(THINNEST, THICKEST * weight))}"
         self._add("path", d=path, **{"class": f"attn-wire {_state(lit)}"}, **look)
 
     def link(self, area: Area, address: str, name: str) -> None:
@@ -308,12 +312,17 @@ def publish_diagram(drawn: Drawn) -> None:
 
 
 def _colour(role: str | None) -> str:
-    return "var(--attn-ink)" if role in (None, "output") else f"var(--attn-{role}, {ROLES[role]})"
+    return "var(--attn-ink)" if role in (None, "output") else f"var(--attn-{role}, {COLOURS[role]})"
 
 
 def _ink(role: str | None) -> dict[str, str]:
     """Return the colour of a shape; the style sheet makes it thick and full where the shape is lit."""
     return {"fill": _colour(role), "stroke": _colour(role)}
+
+
+def _painted(part: str, role: str | None) -> dict[str, str]:
+    """Return the colour of letters and lines that have a role; the style sheet has that of the others."""
+    return {"style": f"{part}:{_colour(role)}"} if role else {}
 
 
 def _state(lit: bool) -> str:

@@ -23,7 +23,7 @@ from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
-SMALLEST_POINTS = 7.5
+CELL_POINTS = 8.0
 POINTS_PER_INCH = 72
 PANEL_SHARE = 0.7  # height of a panel over that of its figure
 TINTS = LinearSegmentedColormap.from_list("weights", [(WEIGHT_TINT, 0.0), WEIGHT_TINT])
@@ -108,10 +108,9 @@ def draw_heatmap(
     ax.tick_params(length=0)
     hatch_cells(ax, ~allowed)
     if annotate if annotate is not None else matrix.size <= MOST_ANNOTATED_CELLS:
-        texts = {(int(row), int(column)): number(float(matrix[row, column]), digits) for row, column in np.argwhere(allowed)}
-        points = _points_that_fit(ax, matrix.shape[1], max(map(len, texts.values()), default=1))
-        for (row, column), text in texts.items():
-            ax.text(column, row, text, ha="center", va="center", color=INK_IN_CELL, fontsize=points)
+        for row, column in np.argwhere(allowed):
+            text = number(float(matrix[row, column]), digits)
+            ax.text(column, row, text, ha="center", va="center", color=INK_IN_CELL, fontsize=CELL_POINTS)
     return image
 
 
@@ -128,12 +127,6 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
         border = 0.4 if few else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
         ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=INK, hatch="///", linewidth=border))
-
-
-def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:
-    """Return a size of letters at which the longest number stays within its cell, as far as it can be read."""
-    cell_points = POINTS_PER_INCH * 0.85 * inches_for(ax) / columns
-    return float(np.clip(0.9 * cell_points / (0.64 * letters), SMALLEST_POINTS, LABEL_POINTS))
 
 
 def contrast(first: Any, second: Any) -> float:

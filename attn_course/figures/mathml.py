@@ -54,6 +54,7 @@ FUNCTIONS = {
 BENEATH = {r"\sum": "∑", r"\prod": "∏", r"\max": "max", r"\min": "min", r"\lim": "lim", r"\sup": "sup", r"\inf": "inf"}
 BENEATH |= {r"\bigoplus": "⨁", r"\biguplus": "⨄", r"\bigcup": "⋃"}
 ACCENTS = {"bar": "¯", "overline": "¯", "hat": "^", "widehat": "^", "tilde": "~", "widetilde": "~", "check": "ˇ", "vec": "→", "dot": "˙"}
+BOLD = str.maketrans("01", "𝟎𝟏")
 ALPHABETS = {"mathbb": "DOUBLE-STRUCK", "mathcal": "SCRIPT", "mathscr": "SCRIPT"}
 TABLES = {"pmatrix": "()", "bmatrix": "[]", "vmatrix": "||", "cases": "{", "aligned": "", "gathered": "", "matrix": "", "array": ""}
 
@@ -187,6 +188,8 @@ class _Reader:
         if name in ALPHABETS:
             return f"<mi>{''.join(_in_alphabet(letter, ALPHABETS[name]) for letter in self.words())}</mi>"
         if found := _WORDS.fullmatch(name):
+            if found[1] == "mathbf" and found[2].isdigit():
+                return f"<mn>{found[2].translate(BOLD)}</mn>"
             bold = ' style="font-weight:bold"' * (found[1] in ("mathbf", "boldsymbol", "textbf"))
             said = found[2].replace("\\ ", " ").replace(r"\_", "_").replace("~", " ").replace("--", "–")
             upright = ' mathvariant="normal"' * (len(said) == 1)

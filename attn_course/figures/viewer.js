@@ -89,7 +89,7 @@ function start(root) {
     const share = (number) => `${100 * number}%`;
     Object.assign(mark.style, { left: share(left), top: share(top), width: share(width), height: share(height) });
   }
-  function keepInSight(box, top, height) {
+  function keepInSight(box, { offsetTop: top, offsetHeight: height }) {
     if (top < box.scrollTop || top + height > box.scrollTop + box.clientHeight) box.scrollTop = top - (box.clientHeight - height) / 2;
   }
 
@@ -147,14 +147,12 @@ function start(root) {
     });
     const chosen = list.children[at.query];
     list.setAttribute("aria-activedescendant", chosen.id);
-    keepInSight(list, chosen.offsetTop, chosen.offsetHeight);
+    keepInSight(list, chosen);
     drawTable(found);
     const n = size(), step = side() + 1, [wide, high] = [span(headCount), span(layerCount)];
     frame(map.querySelector(".view-band"), 0, at.query / n, 1, 1 / n);
     frame(map.querySelector(".view-cell"), at.key / n, at.query / n, 1 / n, 1 / n);
     frame(heads.querySelector(".view-cell"), (at.head * step) / wide, (at.layer * step) / high, side() / wide, side() / high);
-    const line = heads.querySelector("canvas").offsetHeight / layerCount;
-    keepInSight(heads, at.layer * line, line);
     const part = text.norms && `${percent(row(place(), at.query, 1)[at.key])} of what the query is brought.`;
     const brings = text.norms ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${part}` : "";
     const where = `Layer ${DATA.layers[at.layer]}, head ${DATA.heads[at.head]}`;

@@ -312,7 +312,7 @@ const start = (root) => {
     if (!Number.isFinite(value) || !wants[1]) {
       if (typing) return false;
       control.setAttribute("aria-invalid", "true");
-      find("verdict").innerHTML = `${typeset(one.label)} takes ${wants[0]}. All that is shown is still for ${shown(picked(values[key], places))}.`;
+      find("verdict").innerHTML = `${escaped(one.spoken)} takes ${wants[0]}. All that is shown is still for ${shown(picked(values[key], places))}.`;
       find("verdict").dataset.state = "lost";
       return false;
     }

@@ -128,7 +128,7 @@ def javascript(life: Life) -> str:
         "beside": _json(
             [{"key": keys[name], "label": packed(mathml(name, display=False))} for name in _beside(life) if keys[name] in values]
         ),
-        "inputs": _listed(_input(one, keys) for one in life.inputs),
+        "inputs": _listed(_input(one, life, keys) for one in life.inputs),
         "assumes": _json("; ".join(map(numbers.cite, life.equation.assumes))),
         "forms": _listed(_form(form, sides, chains, printed) for form in life.forms),
         "derived": _listed(_derived(one, life, keys, sides) for one in life.derived),
@@ -147,9 +147,16 @@ def _listed(items: Any) -> str:
     return f"[\n{''.join(f'  {item},' + chr(10) for item in items)}]"
 
 
-def _input(one: Input, keys: dict[str, str]) -> str:
-    spoken = plain(one.name)
-    return _json({"key": keys[one.name], "label": packed(mathml(one.name, display=False)), "spoken": spoken, "kind": one.kind})
+def _input(one: Input, life: Life, keys: dict[str, str]) -> str:
+    """Return what the page has to know of an input; above one that the equation does not hold stands what is computed from it."""
+    made = [] if _holds(life.equation.latex, one.name) else [each.latex for each in life.derived if _holds(each.latex, one.name)]
+    label = r",\quad ".join([one.name, *(latex for latex in made if len(plain(latex)) <= SHORT)])
+    return _json({"key": keys[one.name], "label": packed(mathml(label, display=False)), "spoken": plain(one.name), "kind": one.kind})
+
+
+def _holds(latex: str, name: str) -> bool:
+    """Whether a symbol stands in a formula, not as a part of another word."""
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", latex) is not None
 
 
 def _derived(one: Derived, life: Life, keys: dict[str, str], sides: list[str]) -> str:

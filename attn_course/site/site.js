@@ -114,11 +114,24 @@
     }
   }
 
-  // ---- On a phone a drawing is seen in pieces, one below the other, so that its letters can be read
+  // ---- On a phone the machine goes from top to bottom, and another drawing is seen in pieces, so that its letters can be read
+  function tallMachine(svg, whole) {
+    const bits = TALL.lit[svg.getAttribute("aria-labelledby").slice("attn-machine-".length, -"-title".length)];
+    if (!bits) return;
+    const sheet = document.createElement("div");
+    let shape = 0;
+    sheet.className = "attn-sheet attn-piece";
+    sheet.style.maxWidth = "400px";
+    sheet.innerHTML = TALL.svg.replaceAll("attn-lit", () => (bits[shape++] === "1" ? "attn-lit" : "attn-unlit"));
+    sheet.firstChild.setAttribute("aria-label", svg.querySelector("title").textContent);
+    whole.querySelectorAll(".attn-link").forEach((link, place) => (sheet.appendChild(link.cloneNode()).style.cssText = TALL.places[place]));
+    return sheet;
+  }
   function cutDrawings() {
     for (const svg of document.querySelectorAll("svg[data-views]")) {
-      const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number), whole = svg.closest(".attn-sheet") ?? svg;
-      whole.after(...svg.dataset.views.split(";").map((view, place) => {
+      const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number), whole = svg.closest(".attn-sheet") ?? svg, tall = tallMachine(svg, whole);
+      if (tall) whole.after(tall);
+      else whole.after(...svg.dataset.views.split(";").map((view, place) => {
         const [left, top, wide, high] = view.split(" ").map(Number), sheet = document.createElement("div"), piece = svg.cloneNode(true);
         sheet.className = "attn-sheet attn-piece";
         sheet.style.maxWidth = `${wide}px`;

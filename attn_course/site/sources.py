@@ -19,6 +19,7 @@ from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed
+from attn_course.figures.machines import tall
 from attn_course.figures.plain import mathematics
 from attn_course.figures.viewer import text_of, viewer
 from attn_course.game.alive import card, life_of, still
@@ -187,6 +188,7 @@ class Sources:
         self._write("map.md", self._map())
         self._write("glossary.md", _glossary())
         self._write("_static/about.js", f"const ABOUT = {json.dumps(self._about(), ensure_ascii=False)};\n")
+        self._write("_static/machine.js", tall.script())
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
         real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))

@@ -408,7 +408,7 @@ for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
     print(f"{name:11} silent: {right:2} of 28 sentences end right")
 
 # %% [markdown] id="writer-try"
-# So the model needs both heads. This does not say what each of them is for, since most of these sentences fail already at the verb, before
+# So with either head silent the sentences go wrong. This does not say what each of them is for, since most of these sentences fail already at the verb, before
 # the ending. Nor does a map alone say it. In *the clock sat because it was*, "was" gives "clock" only 0.08 in the first head, and yet the
 # sentence ends as it should, with "heavy". Without that head it would not. The keys and values that are kept here are the
 # **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.
@@ -506,8 +506,8 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
 
 # %% [markdown] id="explorable-question"
-# In the formula below every number can be changed. Make the query longer, step by step: unless two keys tie for the lead, the output comes
-# nearer to the value of one key, and at last hardly moves when you change the query a little.
+# In the formula below every number can be changed. Make the query longer, step by step: unless two keys tie for the lead, the output ends
+# near the value of one key, and hardly moves when you change the query a little.
 
 # %% id="near-alive"
 from attn_course import alive

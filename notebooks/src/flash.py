@@ -25,8 +25,8 @@ for name in ("eager", "sdpa"):  # 4096 positions, 16 features
     print(f"{name:5}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of the time, though both do the same two matrix products. Without the scale, eager stores two tables, of scores and of weights. Sdpa
-# works through the text in pieces and stores neither. Here they are in the machine:
+# Sdpa took about a sixth of the time, though both do the same two matrix products. Eager stores a table of scores and one of weights. (The scale makes a
+# third, which we do not count.) Sdpa works through the text in pieces and stores none. Here they are in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -35,8 +35,8 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Eager writes both to memory and reads both back,
-# so 268 MB move. $Q$, $K$, $V$ and the output have 1 MB together. ({section}`roof` asks how much of the time this explains.)
+# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. If eager writes both to memory and reads both
+# back, 268 MB move. $Q$, $K$, $V$ and the output have 1 MB together. ({section}`roof` asks how much of the time this explains.)
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
@@ -151,7 +151,7 @@ step = ours if my_step is ... else my_step
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
-# A processor has a small fast memory of its own and a large slow one. A block of rows that fits into the fast memory is called a **tile**.
+# A processor has a small fast memory of its own, on the chip, and a large slow one. (A GPU's slow one is called HBM.) A block of rows that fits into the fast memory is called a **tile**.
 # We keep a tile of $B_q$ queries there, with its states, and let all keys and values pass by in tiles of $B_k$. If a tile of scores fits
 # in, too, no score ever leaves the fast memory.
 
@@ -200,7 +200,7 @@ for B_q, B_k in ((4, 4), (4, 8), (8, 4)):
 # With more keys in a tile they pass by as often, only in fewer pieces.
 
 # %% [markdown] id="tiles-long"
-# So for long texts with one width $d$, the $4\, T^2$ numbers that the tables move become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
+# So for long texts with one width $d$, the $4\, T^2$ numbers of two tables, each written and read, become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
 # 2$, and $B_q$ is limited by the fast memory. Play the card once. Then compare one query in a tile with twelve. What moves, and what is held
 # on the chip?
 
@@ -266,8 +266,7 @@ print("shares", shares.round(3), f" output {shares @ z:.3f}")
 
 # %% [markdown] id="parts-notice"
 # The second part has three times the sum of exponentials, so it counts three times as much. This is
-# *Flash-Decoding* (Dao and others, 2023). In *ring attention* (Liu and others, 2023) tiles of keys travel round a ring of machines, and
-# each folds them into its own state.
+# *Flash-Decoding* (Dao and others, 2023).
 
 # %% [markdown] id="backward"
 # ## Backward: compute it again
@@ -367,7 +366,7 @@ print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 # %% [markdown] id="limits"
 # All this needs only NumPy, so take it with you. **Limits:** tiles change what is moved and
 # kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. There is no mask: a causal one (lesson
-# {lesson}`masking`) puts $-\infty$ into $S$ before `step`, and skips tiles that are hidden whole, since $-\infty - (-\infty)$ is NaN. And
+# {lesson}`masking`) puts $-\infty$ into $S$ before `step`, and skips tiles that are hidden whole, which saves work. And
 # NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
@@ -533,6 +532,5 @@ alive("merge-of-finished-outputs")
 # - T. Dao and others (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): tiles, recomputation; keys in the outer loop.
 # - T. Dao (2023), [arXiv:2307.08691](https://arxiv.org/abs/2307.08691): queries outside, one division; the algorithm of this lesson.
 # - T. Dao, D. Haziza, F. Massa and G. Sizov (2023), "Flash-Decoding for long-context inference": keys split over programs.
-# - H. Liu and others (2023), [arXiv:2310.01889](https://arxiv.org/abs/2310.01889): tiles of keys travel round a ring of machines.
 # - J. Shah and others (2024), [arXiv:2407.08608](https://arxiv.org/abs/2407.08608): products and exponentials at the same time.
 # - S. Williams, A. Waterman and D. Patterson (2009), "Roofline", Communications of the ACM 52(4).

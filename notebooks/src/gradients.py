@@ -4,7 +4,7 @@
 # Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
 # learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 65 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -68,7 +68,7 @@ figures.machine()
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# Which matrix product is this? A product sums over the *last* index of its left factor, and in $p_{ij}$ our $i$ is the first. So the left
+# Which matrix product is this? A product sums over the *columns* of its left factor, but our sum runs over the *rows* of $P$. So the left
 # factor is $P$ transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
@@ -90,21 +90,19 @@ figures.machine()
 
 # %% [markdown] id="backward-softmax-mean"
 # Here $g$ is row $i$ of $dP$. So $p \cdot g$ is $\sum_j p_{ij}\, dP_{ij}$, the **mean cost** of the row under its weights. We call it
-# $\delta_i$, as papers do. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
+# $\delta_i$. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
 # The gradient of a score is its weight, times how far the cost of this weight lies above the mean.
 
 # %% [markdown] id="sevenths"
-# Here are the sevenths. For "because" the cost of a word is minus its first feature plus twice the second: $0, -2, 4, 0, 0, 2, 3$. The
-# mean is $\delta = 1$. Subtract 1 from each and divide by 7, and you have the numbers of the first cell. "The" has the cost 0, and that is
-# *less than the mean*. When its score rises, its weight grows at the expense of the six others, and they cost more on average. So being
-# worth nothing is a bargain in this row.
+# Here is the row of "because". Follow the upper numbers to the loss and the lower ones back: at the left the sevenths of the first cell
+# come out. "The" has the cost 0, and that is *less than the mean*. When its score rises, its weight grows at the expense of the six others,
+# and they cost more on average. So being worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
-cost = value @ [-1, 2]
-figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
+figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -207,48 +205,42 @@ def backward(query, key, value, d_output):
     return d_query, my_d_key(d_scores, query), d_value
 
 
-# %% [markdown] id="differences"
-# Is it right? We test it by **differences**, as in the first cell: each entry moves a step up and a step down. With the loss
-# $\sum_{ia} dZ_{ia} Z_{ia}$ and a fixed random $dZ$, the gradient at the output is this $dZ$. All sizes differ: if $d_k$ and $d_v$ were
-# equal, no test could tell their roots apart.
+# %% [markdown] id="compare"
+# Is it right? PyTorch does all this by itself: it records every operation, and goes back through its record. If we ask, it also keeps the
+# gradient of every stage, so we can compare them all. All sizes differ: if $d_k$ and $d_v$ were equal, no test could tell their roots apart.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]  # Q, K, V
 d_z = rng.normal(size=(3, 2))
 
+# %% id="compare-code"
+import torch
 
-def loss():
-    return (d_z * forward(*arrays)[0]).sum()
+q, k, v = (torch.tensor(array, requires_grad=True) for array in arrays)
+s = q @ k.T / math.sqrt(4)
+p = torch.softmax(s, dim=1)
+s.retain_grad()
+p.retain_grad()
+(p @ v).backward(torch.tensor(d_z))
 
-
-# %% id="check-entries-code"
-def agrees(array, gradient, step=1e-5):
-    for entry in np.ndindex(array.shape):
-        array[entry] += step
-        up = loss()
-        array[entry] -= 2 * step
-        rate = (up - loss()) / (2 * step)
-        array[entry] += step  # back to where it was
-        if abs(rate - gradient[entry]) > 1e-6:
-            return False
-    return True
-
-
-for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True):
-    print(f"d{name} agrees with differences: {agrees(array, found)}")
+output, weights = forward(*arrays)
+d_p, d_s = d_z @ arrays[2].T, my_d_scores(weights, output, arrays[2], d_z)
+ours = d_p, d_s, *backward(*arrays, d_z)
+for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
+    print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *cat saw clock because it was curious*, "it" is the cat. If it was broken, "it" is the clock. Can attention learn that, with your
-# backward pass and nothing else?
+# In *cat saw clock because it was curious*, "it" is the cat. If it was broken, "it" is the clock. Can attention learn that with your
+# backward pass?
 #
-# "It" asks, and the three words before "because" answer. To know how the sentence ends, "it" asks with **the query of the last word**.
+# Six words can end a sentence: *tired*, *curious* and *clumsy* mean the animal, *heavy*, *broken* and *loose* the thing. "It" must know
+# the ending, so in this small model it asks with **the query of the last word**, and the three words before "because" answer.
 
 # %% [markdown] id="train-words"
-# Of the six last words the first three mean the animal, and the others the thing. All sentences with "cat" and "clock", or with "owl" and
-# "lamp", are held out:
+# All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -256,7 +248,7 @@ from itertools import product
 animals, things = ["cat", "dog", "fox", "owl"], ["clock", "stone", "lamp", "cart"]
 lasts = ["tired", "curious", "clumsy", "heavy", "broken", "loose"]
 nouns = animals + things
-words = [*nouns, *lasts, "saw"]  # nouns first: a noun has the same number in both
+words = [*nouns, *lasts, "saw"]  # nouns first: the numbers of nouns are 0 to 7
 never_together = ("cat", "clock"), ("owl", "lamp")
 
 read, held_out = [], []
@@ -351,7 +343,7 @@ verify_lesson("gradients")
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
-# - Test a backward pass by differences, on inputs whose sizes all differ.
+# - Test a backward pass stage by stage, on inputs whose sizes all differ.
 #
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
 # scores where a value beats the present mixture. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make
@@ -390,6 +382,7 @@ from attn_course.sentence import KEY, QUERY, labelled
 
 query, key = QUERY[0], KEY[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+cost = value @ [-1, 2]
 d_scores = (cost - cost.mean()) / 7  # the sevenths
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
@@ -437,31 +430,32 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # %% [markdown] id="cost-answer"
 # FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: lesson {lesson}`flash`.
 
-# %% [markdown] id="compare"
-# PyTorch does all this by itself: it records every operation, and goes back through its record. If we ask, it also keeps the gradient of
-# every stage. Its `backward` takes our $dZ$, so we can compare each stage with ours:
-
-# %% id="compare-code"
-import torch
-
-d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 2)).astype(float)
-q, k, v = (torch.tensor(a, requires_grad=True) for a in (query, key, value))
-s = q @ k.T / math.sqrt(4)
-p = torch.softmax(s, dim=1)
-s.retain_grad()
-p.retain_grad()
-(p @ v).backward(torch.tensor(d_output))
-
-output, weights = forward(query, key, value)
-d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
-ours = d_p, d_s, *backward(query, key, value, d_output)
-for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
-    print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
-
 # %% [markdown] id="deeper-step"
 # ## Deeper: the wrong line, and the best step of a difference
 #
-# Differences can do more than refute. Here are two backward passes, in each of which we have planted one wrong line.
+# Without PyTorch one tests by **differences**, as in the first cell: each entry moves a step up and a step down. With the loss
+# $\sum_{ia} dZ_{ia} Z_{ia}$ and a fixed random $dZ$, the gradient at the output is this $dZ$.
+
+
+# %% id="check-entries-code"
+def loss():
+    return (d_z * forward(*arrays)[0]).sum()
+
+
+def agrees(array, gradient, step=1e-5):
+    for entry in np.ndindex(array.shape):
+        array[entry] += step
+        up = loss()
+        array[entry] -= 2 * step
+        rate = (up - loss()) / (2 * step)
+        array[entry] += step  # back to where it was
+        if abs(rate - gradient[entry]) > 1e-6:
+            return False
+    return True
+
+
+# %% [markdown] id="deeper-suspects"
+# Here are two backward passes, in each of which we have planted one wrong line. What do differences say of them?
 
 # %% id="suspects"
 suspects = checking.suspects(seed=3)  # another seed draws others

@@ -182,8 +182,9 @@ check("layer-without-a-head", my_layer_without)
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# The right side is row $t$ with the mask. No later token changes old keys and values, because the mask hides it in every layer below. So the
-# model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
+# The right side is row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, and with the mask that row has read
+# only the tokens up to $j$, in every layer before. So no later token changes old keys and values. They are kept in a **cache**, and each step
+# adds a row. Section {section}`counts` counts what this saves.
 
 # %% [markdown] id="groups"
 # Every step reads the whole cache. To make it smaller, Shazeer (2019) let all query heads share one key head and one value head. **Grouped
@@ -238,7 +239,7 @@ ours = np.vstack([layer(token) for token in x])
 
 q, k, v = (torch.from_numpy(cuts["first"](x @ w)) for w in (w_q, w_k, w_v))
 z = scaled_dot_product_attention(q, k, v, is_causal=True)  # (H, T, d_v)
-side_by_side = z.transpose(0, 1).reshape(4, 6).numpy()
+side_by_side = z.transpose(0, 1).reshape(4, 6).numpy()  # token first, then heads
 print("as PyTorch has it:", np.allclose(ours, side_by_side @ w_o))
 
 # %% [markdown] id="real"
@@ -276,7 +277,7 @@ figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 # Head 0 looks one token back, and head 3 mostly at the first token.
 #
 # Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
-# a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
+# a note into the place of "sun": the word before me is "red". Then a head in a later layer, at the second "red", can look for this note. It finds "sun",
 # the next word.
 
 # %% [markdown] id="real-question"
@@ -306,9 +307,9 @@ verify_lesson("heads")
 #
 # | what | formula |
 # |---|---|
-# | head | {key}`attention-of-one-head`, {eq}`attention-of-one-head` |
-# | layer | {key}`output-projection-sums-heads`, {eq}`output-projection-sums-heads` |
-# | groups | {key}`grouped-query-attention`, {eq}`grouped-query-attention` |
+# | head, {eq}`attention-of-one-head` | {key}`attention-of-one-head` |
+# | layer, {eq}`output-projection-sums-heads` | {key}`output-projection-sums-heads` |
+# | groups, {eq}`grouped-query-attention` | {key}`grouped-query-attention` |
 
 # %% [markdown] id="summary"
 # ## Summary

@@ -160,7 +160,7 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # ## Watch it arrive
 #
 # Nobody writes this rule into a model. Does it appear by training? Our model is that of lesson {lesson}`transformer` without hidden units: two
-# layers of four heads each. It knows 32 words. Each text repeats a piece of 8 to 24 random words to the length of 48, so it is of no use to
+# layers of four heads each. It knows 32 words. Each text repeats a piece of 8 to 24 random words to the length of 48, so it is of little use to
 # look a fixed number of places back. The test is 16 different words twice, and we count the second round. This cell trains for 300 steps, in
 # less than half a minute. It prints the largest weight on the word before in the first layer, and the largest induction score in the second:
 
@@ -202,8 +202,8 @@ figures.arrival(copies.results[0]["two layers"])
 # ## Is it the cause?
 #
 # Curves that rise together may have a common cause. So we silence heads of the three trained models: they pass on zeros. Then we count
-# again, on new texts. In the first layer we silence the two that look at the word before most; in the second, the two with the largest induction
-# scores. The control is to silence the two others of the same layer.
+# again, on new texts. In the first layer we silence the two that look at the word before most; in the second, the three with the largest induction
+# scores. The control is to silence those that are left in the same layer.
 
 # %% id="cause-code"
 print(f"{'as it is':35}", copies.values("copied").round(2))
@@ -267,7 +267,7 @@ print("without eight others", control.round(2))
 # %% [markdown] id="lens"
 # ## Reading the stream on its way
 #
-# The heads that copy sit in layers 17 to 23, but the model speaks behind layer 29. What happens in between? The stream is a sum of
+# The eight heads sit in layers 17 to 23, but the model speaks behind layer 29. What happens in between? The stream is a sum of
 # parts $z_l$: the word itself, $z_0$, and what each layer added. The last norm divides this sum by one number $r$, the root of its mean square, so the
 # *logits*, the scores of all tokens, are a sum, too:
 #
@@ -286,7 +286,7 @@ from attn_course.lessons.induction.experiments_smollm2 import LENS
 seen = LENS.load()
 ranks = {name: seen.values("rank", name) for name in seen.results[0]["rank"]}
 for name, found in ranks.items():
-    middle = np.median(found, axis=0)  # number l + 1: with what layer l added
+    middle = np.median(found, axis=0)  # entry 18: after layer 17
     middle = middle[[18, 23, 24, 30]].astype(int)
     print(f"{name:22} behind layers 17, 22, 23, 29: {middle}")
 figures.depths(ranks)

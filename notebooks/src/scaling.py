@@ -6,7 +6,7 @@
 # layers. The cell prints the perplexity on four texts: roughly, between how many next words the model hesitates.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -241,46 +241,11 @@ for name, layer in layers.items():
 # %% [markdown] id="task-answer" tags=["answer"]
 # The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. The twin does not divide either. So it is the
 # start that slows the unscaled layer.
-
-# %% [markdown] id="silent"
-# Does this start do its harm by small gradients? Let $g$ be the gradient of one query's loss with respect to its 16
-# scores, as softmax gets them. All that this query can teach $W_Q$ and $W_K$ goes through its $g$, and $g$ has come back through the
-# Jacobian of the softmax, {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of the Jacobian is near 0. So if the
-# values are of ordinary size, $g$ is tiny even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01. Here is
-# the share of 2,048 queries that are silent before the first step:
-
-# %% id="silent-code"
-record = experiments.SCALE.load()  # stored: the trial with three seeds
-for kind in ("scaled", "unscaled"):
-    silent = record.values("first", "64", kind, "silent").mean()
-    print(f"{kind:9s} silent {silent:.2f}")
-
-# %% [markdown] id="ways"
-# Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
-# keeps its direction, but gets the mean length of all $g$ in the batch.
 #
-# But perhaps any longer gradients would help. So there is a control: the silent queries stay silent, and the $g$ of equally many others
-# grow instead, by the same length in total. Each way of training gets its own best step size.
-#
-# In the mean of three seeds the layer needs 29 steps without the scale, and 4 with it. **Predict** for each of the two ways: does it win
-# back all of the difference, most, or few?
-
-# %% id="slow-code" tags=["predicted"]
-ways = ("scaled", "unscaled", "silent raised", "others lengthened")
-needed = {way: record.values("best", "SGD", "64", way) for way in ways}
-for way in ways:
-    print(f"{way:18s} mean steps of three seeds {needed[way].mean():.1f}")
-print("raised before others:", needed["silent raised"] < needed["others lengthened"])
-
-# %% [markdown] id="slow-answer" tags=["answer"]
-# The raised silent queries win back most: the mean falls from 29 steps to 13. With the control it falls only to 22, and they are ahead of
-# it in each of the three seeds. But the scaled layer needs 4. A third of the delay is left, and we cannot explain it.
-
-# %% [markdown] id="limits"
-# **What speaks against it.** If silence does the harm, it should be the silent queries with a *wrong* answer that matter, for they have
-# something to learn. They are most of the silent ones. Yet raising only these takes 20 steps, and raising only the few whose largest
-# weight is on the right item takes 16 (section {section}`measured`). So raising helps, but not because silent queries have more to learn,
-# and we do not know why. And this was one small task, in which we have not shown that variance 1 is the *best* start.
+# Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0, and
+# a query learns hardly anything, even if its answer is wrong. Section {section}`measured` makes such gradients longer, beside a control. This
+# wins back most of the lost steps, but not mainly by the queries whose answers are wrong, and a third of the delay stays unexplained. And
+# this was one small task, in which we have not shown that variance 1 is the *best* start.
 
 # %% [markdown] id="own"
 # ## A start of your own
@@ -355,7 +320,7 @@ verify_lesson("scaling")
 # - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which under the usual assumption is $d_k$ on
 #   average.
 # - The scale is no new ability, for $W_Q$ can hold the factor. It changes the training. In our task a start of variance 64 took SGD seven
-#   times the steps, and longer gradients for the silent queries won back most of them.
+#   times the steps.
 
 # %% [markdown] id="summary-answer"
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. With independent entries
@@ -607,6 +572,49 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
 #
+# Is it the small gradients that slow the unscaled layer?
+
+# %% [markdown] id="silent"
+# Let $g$ be the gradient of one query's loss with respect to its 16
+# scores, as softmax gets them. All that this query can teach $W_Q$ and $W_K$ goes through its $g$, and $g$ has come back through the
+# Jacobian of the softmax, {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of the Jacobian is near 0. So if the
+# values are of ordinary size, $g$ is tiny even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01. Here is
+# the share of 2,048 queries that are silent before the first step:
+
+# %% id="silent-code"
+record = experiments.SCALE.load()  # stored: the trial with three seeds
+for kind in ("scaled", "unscaled"):
+    silent = record.values("first", "64", kind, "silent").mean()
+    print(f"{kind:9s} silent {silent:.2f}")
+
+# %% [markdown] id="ways"
+# Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
+# keeps its direction, but gets the mean length of all $g$ in the batch.
+#
+# But perhaps any longer gradients would help. So there is a control: the $g$ of equally many others, or of all where fewer are left,
+# grow instead, by the same length in total. Each way of training gets its own best step size.
+#
+# In the mean of three seeds the layer needs 29 steps without the scale, and 4 with it. **Predict** for each of the two ways: does it win
+# back all of the difference, most, or few?
+
+# %% id="slow-code" tags=["predicted"]
+ways = ("scaled", "unscaled", "silent raised", "others lengthened")
+needed = {way: record.values("best", "SGD", "64", way) for way in ways}
+for way in ways:
+    print(f"{way:18s} mean steps of three seeds {needed[way].mean():.1f}")
+print("raised before others:", needed["silent raised"] < needed["others lengthened"])
+
+# %% [markdown] id="slow-answer" tags=["answer"]
+# The raised silent queries win back most: the mean falls from 29 steps to 13. With the control it falls only to 22, and they are ahead of
+# it in each of the three seeds. But the scaled layer needs 4. A third of the delay is left, and we cannot explain it.
+
+# %% [markdown] id="limits"
+# **What speaks against it.** If silence does the harm, it should be the silent queries with a *wrong* answer that matter, for they have
+# something to learn. Before the first step they are most of the silent ones. Yet raising only these takes 20 steps, and raising only
+# those whose largest weight is on the right item takes 16. So raising helps, but not only where there is more
+# to learn, and we do not know why.
+
+# %% [markdown] id="optimizers"
 # **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. These are
 # the steps with the best step size, means of three seeds. The first three rows are our layers; "factor in W_Q" is the twin. Each other
 # row has a question of its own. ("Minus log weight" is another loss: minus the logarithm of the right item's weight. Its gradient by the
@@ -635,7 +643,8 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
 # Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
-# good. Most silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already.
+# good. Before the first step most silent queries are wrong, but raising the wrong ones helps less, everywhere, than raising
+# those that are right already.
 #
 # Most queries are not silent: at 64 the mean length of $g$ falls by a third only. And the mean norm of $J$, the largest factor by which it
 # stretches a change, does not show the harm. Before the first step it is hardly smaller at 64 without the scale, and at 16 it is larger:

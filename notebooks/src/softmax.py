@@ -5,8 +5,7 @@
 # and sum to 1. There are countless ways to make such weights, yet attention, some chess ratings and the physics of heat all use the same
 # one. What is special about it?
 #
-# **Afterwards you can** derive softmax, differentiate what is made with its weights, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -58,10 +57,10 @@ alive("softmax")
 # Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
 # goes to the best token, even if another is only a hair behind. So we reward doubt as well.
 #
-# In 1948 Claude Shannon asked three things of a measure of doubt. It changes continuously with the weights. If all weights are equal, it
-# grows with their number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
-# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) He
-# proved that, up to a factor, only one formula does all three:
+# In 1948 Claude Shannon asked three things of a measure of doubt. It is continuous. If all weights are equal, it grows with their
+# number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
+# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) Up to a
+# factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 
@@ -505,7 +504,7 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     print(f"it takes {taken[0]:.1%}, {taken[1]:.1%} of their wins")
 
 # %% [markdown] id="contest-answer"
-# With normal noise the third score takes more of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
+# With normal noise the third score takes a larger share of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
 # parts, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"

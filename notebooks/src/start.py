@@ -22,7 +22,7 @@ for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned to continue texts.
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned from texts.
 #
 # But one word proves little. Which words does each word look at? Press one to see its shares.
 

@@ -108,12 +108,12 @@ def test_a_number_opens_its_formula_and_a_reference_shows_it(browser: NotebookPa
 
 
 @pytest.mark.browser
-def test_a_phone_sees_drawings_in_pieces_code_that_sets_up_is_folded_and_the_first_page_goes_on(browser: NotebookPage, site: Path) -> None:
+def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first_page_goes_on(browser: NotebookPage, site: Path) -> None:
     page = browser.page
     page.set_viewport_size({"width": 400, "height": 800})
     page.goto((site / "start.html").as_uri())
     drawing = page.locator("#attn-machine-attention")
-    assert drawing.locator("svg").evaluate_all("all => all.map((one) => one.checkVisibility())") == [False, True, True, True]
+    assert drawing.locator("svg").evaluate_all("all => all.map((one) => one.checkVisibility())") == [False, True]
     assert min(drawing.locator("svg text").evaluate_all(LETTERS)) >= 12
     pieces = drawing.locator(".attn-piece:visible .attn-link")
     assert {*pieces.evaluate_all("all => all.map((one) => one.title)")} == {

@@ -125,11 +125,14 @@ def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():
     assert pages.typeset(r"\unknown{<b>}") == r"<code>\unknown{&lt;b&gt;}</code>"
 
 
-def test_the_number_that_was_given_stands_beside_the_one_it_should_be():
+def test_a_message_and_an_answer_in_latex_are_typeset_and_an_answer_that_cannot_be_read_stands_alone():
     told = Verdict("stable-softmax", "Title", False, 0, 1, "the first wrong number, [0], is -0.5 and should be 0.25; s_i is a weight")
-    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told,)))
-    assert "<span>yours <b>−0.5</b></span><span>expected <b>0.25</b></span>" in text
+    text = feedback_page(
+        Marked("ann", "", "02.ipynb", "softmax", "graded", (told,), answers={"stable-softmax": 'mine = r"\\frac{a}{<b>}"'})
+    )
     assert "<var>s</var><sub><var>i</var></sub>" in text
+    assert "<mfrac><mi>a</mi><mrow><mo>&lt;</mo><mi>b</mi><mo>&gt;</mo></mrow></mfrac></math><pre>mine = " in text
+    assert [pages.answered(code) for code in (r'x = r"\frac{a"', r'x = r"\begin{none}"', 'x = "a"', "x = 1")] == [""] * 4
 
 
 def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake():
@@ -144,12 +147,13 @@ def test_a_notebook_that_was_not_begun_has_one_box_that_says_where_to_begin():
     blank = [Verdict(task.id, task.title, False, 0, task.points, f"task {task.number} has no answer yet") for task in tasks]
     text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", tuple(blank)))
     assert text.count("<section") == 1
-    assert f"Begin with task {tasks[0].number}" in text
+    assert f"Begin with: task {tasks[0].number}" in Reader(text).text.replace("\n", " ")
     assert text.count("<li id=") == len(tasks)
     failed = Verdict(tasks[0].id, tasks[0].title, False, 0, tasks[0].points, "it is wrong")
     text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (failed, *blank[1:])))
     assert text.index("✗ not right") < text.index("○ not answered")
     assert "Begin with" not in text
+    assert f"Next: task {tasks[1].number}" in Reader(text).text.replace("\n", " ")
 
 
 def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(room):

@@ -27,19 +27,19 @@ def test_one_student_is_no_plural():
 
 def test_bars_say_each_name_with_its_number_and_of_how_many():
     alt = class_report.hardest_tasks(["2.9 The normaliser", "2.1 Softmax"], [1, 4], [8, 5]).alt
-    assert alt.startswith("Horizontal bars, the share of those who handed the notebook in that passed each task")
+    assert alt.startswith("Horizontal bars, the share of the notebooks handed in that passed each task")
     assert alt.endswith("the hardest first: 2.9 The normaliser, 1 of 8; 2.1 Softmax, 4 of 5.")
-    alt = class_report.common_mistakes(["2.1 no shift", "2.4 transposed"], [7, 2]).alt
-    assert alt == "Horizontal bars, how many students made each known mistake, the commonest first: 2.1 no shift, 7; 2.4 transposed, 2."
+    alt = class_report.common_mistakes(["2.1 no `s_i`", "2.4 transposed"], [7, 2]).alt
+    assert alt == "Horizontal bars, how many students made each known mistake, the commonest first: 2.1 no sᵢ, 7; 2.4 transposed, 2."
 
 
 @pytest.mark.parametrize(
     ("passed", "asked", "title"),
     [
-        ([7] * 12 + [14], [14] * 13, "Hardest: 12 tasks, passed by 50 % of those who handed them in"),
-        ([7] * 6 + [2] * 7, [14] * 6 + [4] * 7, "Hardest: all 13 tasks, passed by 50 % of those who handed them in"),
-        ([1] + [2] * 12, [14] * 13, "Hardest: task 2.1 Softmax, passed by 1 of the 14 who handed it in"),
-        ([0] + [1] * 12, [1] * 13, "Hardest: task 2.1 Softmax, not passed by the only one who handed it in"),
+        ([7] * 12 + [14], [14] * 13, "Hardest: 12 tasks, each passed in 50 % of the notebooks"),
+        ([7] * 6 + [2] * 7, [14] * 6 + [4] * 7, "Hardest: all 13 tasks, each passed in 50 % of the notebooks"),
+        ([1] + [2] * 12, [14] * 13, "Hardest: task 2.1 Softmax, passed in 1 of 14 notebooks"),
+        ([0] + [1] * 12, [1] * 13, "Hardest: task 2.1 Softmax, not passed in the only notebook"),
         ([3] * 13, [3] * 13, "Whoever handed a notebook in passed all its tasks"),
     ],
 )

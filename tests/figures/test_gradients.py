@@ -15,10 +15,6 @@ TOKENS = ("cat", "sat", "it")
 
 DRAWN = [
     (
-        partial(figures.row_of_gains, TOKENS, [4.0, 0.0, -8.0], [0.5, 0.25, 0.25]),
-        ["Left, dP: 4.0, 0.0 and −8.0;", "mean under the weights, 0.0.", "Right, dS, each bar times its weight: 2.00, 0.00 and −2.00;"],
-    ),
-    (
         partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]),
         ["from −0.2 to 0.5, after it from −4.0 to 3.0.", "Above 0 are then, tired: cat; broken: clock."],
     ),
@@ -28,15 +24,26 @@ DRAWN = [
     ),
 ]
 REFUSED = [
-    (partial(figures.row_of_gains, TOKENS, [1.0, 2.0, 3.0], [0.5, 0.25, 0.5]), r"weights must sum to 1; got a sum of 1\.25"),
-    (partial(figures.row_of_gains, TOKENS, [1.0, 2.0], [0.5, 0.5, 0.0]), "gains must have shape"),
+    (partial(figures.row_on_wires, TOKENS, [0.0, 0.0], np.ones((3, 2)), [1.0, 0.0]), "scores must have shape"),
+    (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 1)), [1.0, 0.0]), "value must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]]), "after must have shape"),
     (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """A row, learned scores, steps of scores, and errors of differences."""
+    """Learned scores, and errors of differences."""
+
+
+def test_a_row_on_wires_says_its_values_and_the_gradients_that_are_found_by_hand(shown):
+    # weights 1/2, 1/4, 1/4; costs 4, 0, -12, whose mean is -1; so the gradients are 5/2, 1/4 and -11/4
+    figures.row_on_wires(TOKENS, np.log([2.0, 1.0, 1.0]), [[2, 1], [0, 5], [-6, 3]], d_output=[2, 0])
+    drawn = shown.pop(0)
+    assert "become the weights (1/2, 1/4, 1/4), the output (−1/2, 5/2) and the loss −1. Back: the gradient is (2, 0)" in drawn.alt
+    assert "(4, 0, −12) at the weights" in drawn.alt
+    assert "their mean, −1, and times the weights it is (5/2, 1/4, −11/4) at the scores." in drawn.alt
+    texts = ["".join(text.itertext()) for text in svg_of(drawn).iter("text")]
+    assert {"0.69", "exp(0.69) / 4", "1/2 · (4 + 1)", "5/2", "1/4 · (−12 + 1)", "1/2 · (2, 1)", "mean δ = −1"} <= {*texts}
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ import pytest
 
 from attn_course.authoring.course import units
 from attn_course.authoring.source import is_called, parse
+from attn_course.figures.machines import tall
 from attn_course.figures.machines.whole import GROUPS, PARTS, PLACES, machine, machine_drawing
 from attn_course.lessons.start import figures as start
 from tests.figures.diagrams import Box, assert_sound_diagram, rectangles, svg_of
@@ -21,6 +22,12 @@ LARGE = {"T": 12, "d_model": 12, "d_k": 12, "d_v": 2, "H": 12}
 @pytest.mark.parametrize("name", [*GROUPS, *PARTS])
 def test_the_machine_is_sound_with_each_part_lit(name):
     assert_sound_diagram(lambda: machine_drawing(name, {"T": 7, "d_k": 3}))
+
+
+def test_it_is_sound_from_top_to_bottom_too_and_its_links_lie_in_the_same_order():
+    for name in tall.NAMES:
+        assert_sound_diagram(lambda name=name: tall.tall_drawing(name))
+    assert [*tall.PLACES] == [*PLACES]
 
 
 @pytest.mark.parametrize("sizes", [SMALL, LARGE, {"H": 2, "d_v": 12, "d_model": 1}, {"T": 12, "d_k": 12, "H": 1}])

@@ -2,6 +2,7 @@
 
 import inspect
 import io
+from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from attn_course.tasks.notebook import CheckFailed
 from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+LETTERS = (Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts" / "CourseMath-Regular.woff2").read_bytes()
+FACE = f'@font-face {{ font-family: "Latin Modern Math"; src: url(data:font/woff2;base64,{b64encode(LETTERS).decode()}) }}'
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
 body { width: 540px; margin: 8px; font: 17px/1.6 system-ui, "DejaVu Sans", sans-serif }
@@ -51,6 +54,8 @@ def main() -> None:
             page.emulate_media(color_scheme=scheme)
             page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div>")
             page.get_by_role("button", name=MISTAKE).click()
+            page.add_style_tag(content=FACE)
+            page.evaluate("document.fonts.ready")
             page.mouse.move(0, 0)
             _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
             page.set_content(f"{style}<div>{answer()}{cards.rich(refused().verdict)}</div>")

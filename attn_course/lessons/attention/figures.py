@@ -213,6 +213,7 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
     left, right = ax.get_xlim()
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
-        near_the_edge = a > left + 0.85 * (right - left)  # a centred label would leave the panel
-        place: dict[str, Any] = {"xytext": (8, 9), "ha": "right"} if near_the_edge else {"xytext": (0, 9), "ha": "center"}
-        ax.annotate(text, (a, b), textcoords="offset points", **ON_COLOUR, **place)
+        side = -1 if a > left + 0.75 * (right - left) else 1  # where the label has room
+        ax.annotate(
+            text, (a, b), xytext=(9 * side, 0), textcoords="offset points", ha="left" if side > 0 else "right", va="center", **ON_COLOUR
+        )

@@ -144,9 +144,9 @@ def _tile(rng, name, q_len, kv_len, d_v, start, stop, offset=0.0):
 def my_d_scores(scores, value, d_output, output, lse):
     """The gradient of the scores of one tile.
 
-    Write `my_d_scores(scores, value, d_output, output, lse)`: $dS_{ij}$ for $n$ queries and $c$ of their keys. `scores` $(n, c)$ and
-    `value` $(c, d_v)$ belong to the tile. `d_output` and `output` $(n, d_v)$, and `lse` $(n, 1)$, belong to the **whole** rows, over all
-    keys.
+    Write `my_d_scores(scores, value, d_output, output, lse)`: $dS_{ij}$ for $B_q$ queries and $B_k$ of their keys. `scores` $(B_q, B_k)$
+    and `value` $(B_k, d_v)$ belong to the tile. `d_output` and `output` $(B_q, d_v)$, and `lse` $(B_q, 1)$, belong to the **whole** rows,
+    over all keys.
     """
     p = np.exp(scores - lse)
     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))

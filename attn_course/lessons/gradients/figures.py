@@ -1,13 +1,16 @@
-"""Figures of the lesson gradients: the machine read backwards, what a row gets, learned scores, the error of a difference quotient."""
+"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores, the error of a difference quotient."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
     add_colour_bar,
     as_numbers,
@@ -20,11 +23,12 @@ from attn_course.figures.drawing import (
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, power
+from attn_course.figures.words import number, power
 
 CARDS = Path(__file__).parent / "explorables"
+FIRST_ROW, ROW = 98, 54  # of the picture of a row, in pixels
+LARGEST_DENOMINATOR = 20
 
 
 def machine() -> None:
@@ -32,38 +36,68 @@ def machine() -> None:
     show_machine("backwards")
 
 
-def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) -> None:
-    """Show what each weight of one row costs, with the mean under the weights, and the gradients of the scores that result.
+def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_output: ArrayLike) -> None:
+    """Show one row from its scores to the loss `d_output` times output: on each wire the value, and below it the gradient.
 
-    `gains`, `weights` (n,): the gradient at each weight, and the weights. Raises ValueError if lengths differ, or the weights do
-    not sum to 1.
+    `tokens`: the words, at most 7 letters each. `scores` (n,), `value` (n, 2), `d_output` (2,). Raises ValueError if shapes do not fit.
     """
-    worth = same_shape("gains", gains, len(tokens))
-    p = same_shape("weights", weights, len(tokens))
-    if not np.isclose(p.sum(), 1.0):
-        raise ValueError(f"weights must sum to 1; got a sum of {number(float(p.sum()))}")
-    mean = float(p @ worth)
-    d_scores = p * (worth - mean)
-    title = "A score gets the cost of its weight above the mean of the row, times the weight"
-    alt = (
-        f"Two bar charts over the tokens {', '.join(tokens)}. Left, dP: {listed(worth, 1)}; each bar goes to it from the dashed line of "
-        f"their mean under the weights, {number(mean, 1)}. Right, dS, each bar times its weight: {listed(d_scores)}; their sum is 0."
+    s, v, d_z = same_shape("scores", scores, len(tokens)), same_shape("value", value, len(tokens), 2), same_shape("d_output", d_output, 2)
+    powers = np.exp(s)
+    p = powers / powers.sum()
+    z, cost = p @ v, v @ d_z
+    mean = float(p @ cost)
+    d_s = p * (cost - mean)
+    rows = FIRST_ROW + ROW * np.arange(len(tokens))
+    middle, top, bottom = float(rows.mean()), FIRST_ROW - 30, float(rows[-1]) + 60
+    drawing = Diagram("row-on-wires", 652, bottom + 4)
+    softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in ((192, 112), (358, 104)))
+    loss, end = drawing.box(Area(542, middle, 92, 56)), drawing.circle((636, middle), "L")
+
+    def say(x: float, y: float, forward: str, back: str, apart: float = 20, **look: Any) -> None:
+        drawing.text((x, y + 5 - apart / 2), forward, **look)
+        drawing.text((x, y + 5 + apart / 2), back, role="gradient", **look)
+
+    def wire(left: Area, right: Area, y: float, forward: str, back: str) -> None:
+        start, stop = left.right[0], right.left[0]
+        drawing.arrow((start, y - 3.5), (stop, y - 3.5))
+        drawing.arrow((stop, y + 3.5), (start, y + 3.5), role="gradient")
+        say((start + stop) / 2, y, forward, back, apart=28)
+
+    for x, forward, back in ((107, "S", "dS"), (192, "softmax", "P (dP − δ)"), (277, "P", "dP"), (358, "P V", "dZ V^T"), (453, "Z", "dZ")):
+        say(x, 34, forward, back, symbol=True)
+    say(41, 34, "forward →", "← back")
+    less = f"− {_exact(mean)}" if mean >= 0 else f"+ {_exact(-mean)}"
+    for y, token, *numbers in zip(rows, tokens, s, p, v, cost, d_s, strict=True):
+        score, weight, row, each, d_score = map(_exact, numbers)
+        wire(drawing.box(Area(41, y, 76, 30), token), softmax, y, score, d_score)
+        say(softmax.x, y, f"exp({score}) / {_exact(powers.sum())}", f"{weight} · ({each} {less})", small=True)
+        wire(softmax, mixture, y, weight, each)
+        say(mixture.x, y, f"{weight} · {row}", f"dZ · {row}", small=True)
+    drawing.text((softmax.x, bottom - 12), f"mean δ = {_exact(mean)}", role="gradient")
+    drawing.text((mixture.x, bottom - 12), "their sum")
+    wire(mixture, loss, middle, _exact(z), _exact(d_z))
+    say(loss.x, middle, f"{_exact(d_z)} · Z", _exact(d_z), small=True)
+    wire(loss, end, middle, _exact(d_z @ z), "1")
+    caption = (
+        "Above each pair of arrows stands what goes forward, a value; below it, in colour, what comes back, its gradient. In each row of "
+        "the softmax the mean cost δ is subtracted from the cost of the weight, and the weight multiplies the difference."
     )
-    with picture(title=title, alt=alt, height=3.4, columns=2) as axes:
-        places = np.arange(len(tokens))
-        for ax, heights, start, colour in zip(axes, (worth - mean, d_scores), (mean, 0.0), (WEIGHTS, SCORES), strict=True):
-            ax.bar(places, heights, 0.7, bottom=start, color=colour)
-            ax.axhline(start, color=INK, linewidth=1.6 if start else 0.8, linestyle="--" if start else "-")
-            ax.set_xticks(places, tokens, rotation=40, ha="right", rotation_mode="anchor")
-            ax.tick_params(axis="x", length=0)
-            ax.grid(axis="x", visible=False)
-            ax.margins(y=0.1)
-        axes[0].set(title=f"dP, bars from its mean, {number(mean, 1)}")
-        axes[1].set(title="dS")
-        axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
-        if np.allclose(p, p[0]):  # fractions that everybody can follow by hand
-            parts = np.arange(np.floor(d_scores.min() * len(p)), np.ceil(d_scores.max() * len(p)) + 1)
-            axes[1].set_yticks(parts / len(p), [f"{part:+.0f}/{len(p)}".replace("-", "−") if part else "0" for part in parts])
+    alt = (
+        f"A chain from the scores of {', '.join(tokens)} to the loss. Forward: the scores {_exact(s)} become the weights {_exact(p)}, the "
+        f"output {_exact(z)} and the loss {_exact(d_z @ z)}. Back: the gradient is {_exact(d_z)} at the output and {_exact(cost)} at the "
+        f"weights, their costs; less their mean, {_exact(mean)}, and times the weights it is {_exact(d_s)} at the scores."
+    )
+    views = [(0, 0, 310, bottom + 4), (248, 0, 404, bottom + 4)]
+    publish_diagram(drawing.finish(title="One row forward and back", caption=caption, alt=alt, views=views))
+
+
+def _exact(entries: ArrayLike) -> str:
+    """Return a number, or several in parentheses; as fractions where their denominators are small."""
+    found = np.asarray(entries, dtype=float)
+    if found.ndim:
+        return f"({', '.join(map(_exact, found))})"
+    fraction = Fraction(float(found)).limit_denominator(LARGEST_DENOMINATOR)
+    return str(fraction).replace("-", "−") if np.isclose(float(fraction), found, atol=1e-12) else number(float(found))
 
 
 def learned_scores(asks: Sequence[str], answers: Sequence[str], before: ArrayLike, after: ArrayLike) -> None:

@@ -72,7 +72,7 @@ def depths(ranks: Mapping[str, ArrayLike]) -> None:
 
     `ranks`, each (n_draws, n_depths), by which heads are silenced.
     """
-    curves = {name: np.median(found, axis=0) for name, found in ranks.items()}
+    curves = {name: np.median(np.asarray(found, dtype=float), axis=0) for name, found in ranks.items()}
     told = " ".join(
         f"{name}: {number(curve[0], 0)} before the first layer, {number(curve[-1], 0)} at the end." for name, curve in curves.items()
     )

@@ -38,7 +38,7 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
         for ax in axes[len(cases) :]:
             ax.set_axis_off()
         for ax in axes[len(cases) - columns : len(cases)]:
-            ax.set_xlabel(r"score / $\sqrt{d_k}$")
+            ax.set_xlabel("score / √$d_k$")
         for ax in axes[::columns]:
             ax.set_ylabel("density")
 
@@ -79,7 +79,7 @@ def walks(paths: ArrayLike) -> None:
         ax.plot(steps[::-every][::-1], table[:, ::-every][:, ::-1].T, color=NEUTRAL_STYLES[1][0], linewidth=0.8)
         for side in (root, -root):
             ax.plot(steps, side, color=INK, linewidth=2.4, linestyle="--")
-        ax.annotate(r"$\sqrt{d_k}$", (steps[-1], root[-1]), xytext=(5, 0), textcoords="offset points", color=INK, va="center")
+        ax.annotate("√$d_k$", (steps[-1], root[-1]), xytext=(5, 0), textcoords="offset points", color=INK, va="center")
         ax.set(xlabel=r"entries counted so far, up to $d_k$", ylabel=r"$q \cdot k$ so far", xlim=(0, len(steps)))
 
 

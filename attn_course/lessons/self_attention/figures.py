@@ -12,7 +12,7 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, draw_heatmap, each_of_shape, name_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import DARK, LIGHT
+from attn_course.figures.palette import DARK, INK, LIGHT
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -87,16 +87,17 @@ def position_likeness(distances: ArrayLike, likeness: Mapping[str, ArrayLike]) -
     apart = float(np.ptp(products, axis=0).max())
     highest = float(away[products[0].argmax()])
     far = products[:, np.abs(away) > 10]
-    charts.lines(
-        away,
-        curves,
-        title="Likeness of two places depends on their distance only, and it has ripples",
-        alt=f"Dot products of places, {' and '.join(curves)}, over the distance from {number(away[0], 0)} to {number(away[-1], 0)}. "
+    alt = (
+        f"Dot products of places, {' and '.join(curves)}, over the distance from {number(away[0], 0)} to {number(away[-1], 0)}. "
         f"The curves differ by at most {number(apart)}. They peak at {number(products.max(), 0)} for distance {number(highest, 0)}, fall "
-        f"steeply on both sides, and ripple between {number(far.min(), 0)} and {number(far.max(), 0)} at distances beyond 10.",
-        x_label="distance u − t",
-        y_label="dot product",
+        f"steeply on both sides, and ripple between {number(far.min(), 0)} and {number(far.max(), 0)} at distances beyond 10."
     )
+    title = "Likeness of two places depends on their distance only, and it has ripples"
+    with picture(title=title, alt=alt, height=3.2, columns=len(curves), sharey=True) as axes:
+        for ax, (name, values) in zip(axes, curves.items(), strict=True):
+            ax.plot(away, values, color=INK)
+            ax.set(title=name, xlabel="distance u − t", xlim=(away[0], away[-1]))
+        axes[0].set_ylabel("dot product")
 
 
 def levelling(curves: Mapping[str, ArrayLike]) -> None:

@@ -43,10 +43,11 @@ def envelope(x: ArrayLike, lines: ArrayLike, first: ArrayLike, lse: ArrayLike) -
             ax.plot(at, np.log1p(np.exp(at)), color=WEIGHTS, marker="o", markersize=6, zorder=5)
             ax.text(score[0] - 0.06, line[0], f"{slope:.1f}", ha="right", va="center", fontsize=LABEL_POINTS)
         ax.plot(score, curve, color=INK, linewidth=2.6, label="lse(x, 0)")
-        ax.plot([], [], color=NEUTRAL_STYLES[1][0], linewidth=1.2, label="x p₁ + H(p), with p₁ at its left end")
-        ax.plot([], [], color=WEIGHTS, marker="o", linestyle="none", label="where p is the softmax")
-        ax.set(xlabel="first score x (the second is 0)", ylabel="score + entropy", xlim=(score[0] - 0.6, score[-1]))
-        ax.legend(loc="upper left", bbox_to_anchor=(0.08, 1.0))
+        ax.plot([], [], color=NEUTRAL_STYLES[1][0], linewidth=1.2, label="p₁ x + H(p)")
+        ax.plot([], [], color=WEIGHTS, marker="o", linestyle="none", label="p = softmax")
+        ax.set(xlabel="first score x (the second is 0)", ylabel="score + entropy", xlim=(score[0] - 1.1, score[-1]))
+        ax.text(score[0] - 0.06, curve[0] + 0.25, "p₁", ha="right", va="bottom", fontsize=LABEL_POINTS)
+        ax.legend(loc="upper left")
 
 
 def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.drawing import Normal
-from attn_course.formulas import column, function, index, matrices, of, row, rows
+from attn_course.formulas import column, function, index, matrices, of, row, rows, vector
 from attn_course.reference import feed_forward, gelu, layer_norm, rms_norm, silu
 
 claim = about("M2")
@@ -55,18 +55,18 @@ def _(normal, d):
 
 @claim("norm-gain-folds-away")
 def _(normal, rng, d):
-    r"""\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(g)\, W \bigr) + b\, W
-    where N: layer norm with gain g and bias b ;; LN: without them
+    r"""\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(\gamma)\, W \bigr) + \beta\, W
+    where N: layer norm with gain gamma and bias beta ;; LN: without them
     A matrix follows: the gain scales its rows, and the bias becomes a bias behind it. Both could be learned without the norm.
-        the gain on the columns: \mathrm{diag}(g)\, W -> W\, \mathrm{diag}(g)
-        the bias passes unchanged: + b\, W -> + b
-        the bias is scaled as well: b\, W -> b\, \mathrm{diag}(g)\, W
-        the gain stored less 1: \mathrm{diag}(g)\, W -> (I + \mathrm{diag}(g))\, W
+        the gain on the columns: \mathrm{diag}(\gamma)\, W -> W\, \mathrm{diag}(\gamma)
+        the bias passes unchanged: + \beta\, W -> + \beta
+        the bias is scaled as well: \beta\, W -> \beta\, \mathrm{diag}(\gamma)\, W
+        the gain stored less 1: \mathrm{diag}(\gamma)\, W -> (I + \mathrm{diag}(\gamma))\, W
     """
-    g, b, epsilon = normal(d), normal(d), rng.uniform(0.05, 0.3)
-    norms = {"N": lambda x: layer_norm(x, g, b, eps=epsilon), "LN": lambda x: layer_norm(x, eps=epsilon)}
+    gain, bias, epsilon = normal(d), normal(d), rng.uniform(0.05, 0.3)
+    norms = {"N": lambda x: layer_norm(x, gain, bias, eps=epsilon), "LN": lambda x: layer_norm(x, eps=epsilon)}
     made = {rf"\mathrm{{{name}}}": function(norm) for name, norm in norms.items()}
-    return made | {"x": row(normal(d)), "g": row(g), "b": row(b), "W": normal(d, d)}
+    return made | {"x": row(normal(d)), r"\gamma": row(gain), r"\beta": row(bias), "W": normal(d, d)}
 
 
 # ---- hidden units
@@ -141,6 +141,19 @@ def _(normal, d, m):
 
 
 # ---- the stream
+@claim("loss-floor")
+def _(normal, rng, S, draw):
+    r"""\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S
+    where p_i > 0: what a model gives to text i, all together at most 1 ;; S texts, drawn equally often
+    Jensen: -ln is convex. No model can know which of the S texts comes.
+        the mean over what the model expects: \frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) -> \sum_{i=1}^{S} (-p_i \ln p_i)
+        a ceiling: all \ge -> \le
+        reached by every model: all \ge -> =
+    """
+    chances = rng.dirichlet(np.ones(S)) * rng.uniform(0.4, 1.0) if draw else np.full(S, 1 / S)  # then all are equal
+    return {"p": vector(chances), "S": S}
+
+
 @claim("stream-is-a-sum", serves="M2 E5", rests_on="residual-stream")
 def _(normal, rng, L, T, d):
     r"""X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
@@ -186,17 +199,17 @@ def _(normal, d):
 
 @claim("post-norm-jacobian", rests_on="norm-forgets-scale")
 def _(normal, d):
-    r"""\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
+    r"""\frac{\partial r}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
         \Bigl( I + \frac{\partial f}{\partial x} \Bigr)
-    where z = RMS(y), y = x + f(x): the norm behind the sum, as in 2017 ;; epsilon = 0
+    where r = RMS(y), y = x + f(x): the norm behind the sum, as in 2017 ;; epsilon = 0
     Every norm stands in the way of the whole gradient: over L blocks 2 L such factors, with the norm first none.
         the stream passes by: \Bigl( I + \frac{\partial f}{\partial x} \Bigr) -> \frac{\partial f}{\partial x}
         in the other order:
-            \frac{\partial z}{\partial x} = \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\,
+            \frac{\partial r}{\partial x} = \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\,
             y^\top}{\|y\|^2} \Bigr)
-        the norm does not count: \frac{\partial z}{\partial x} = I + \frac{\partial f}{\partial x}
+        the norm does not count: \frac{\partial r}{\partial x} = I + \frac{\partial f}{\partial x}
     """
     W, V = normal(2, d, d)
     f = of(lambda x: column(feed_forward(np.ravel(x), W, V)), "x")
     y = of(lambda x: column(np.ravel(x) + feed_forward(np.ravel(x), W, V)), "x")
-    return {"x": column(normal(d)), "f": f, "y": y, "z": of(lambda y: column(rms_norm(np.ravel(y), eps=TINY)), "y"), "d": d}
+    return {"x": column(normal(d)), "f": f, "y": y, "r": of(lambda y: column(rms_norm(np.ravel(y), eps=TINY)), "y"), "d": d}

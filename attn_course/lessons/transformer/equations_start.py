@@ -55,9 +55,9 @@ def _(rng):
     whatever={r"\phi": "any activation loses its own share of the variance"},
 )
 def _(normal, rng, m, d):
-    r"""\mathrm{Var}\bigl[ (\phi(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr]
-    where h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
-        ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of h
+    r"""\mathrm{Var}\bigl[ (\phi(c)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr]
+    where c_1 ... c_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
+        ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of c
     V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[phi(z)^2]) gives back a variance of 1.
         the variance of the activation: \mathbb{E}\bigl[ \phi(z)^2 \bigr] -> \mathrm{Var}\bigl[ \phi(z) \bigr]
         as without an activation: \, \mathbb{E}\bigl[ \phi(z)^2 \bigr] ->
@@ -65,7 +65,7 @@ def _(normal, rng, m, d):
     """
     (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(normal, rng, m, d)
     signs, sigma = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.3, 0.8)
-    random = {"h": outcomes(weights, row(np.outer(nodes, signs)), "h"), "V": outcomes(chances, matrix(sigma * points), "V")}
+    random = {"c": outcomes(weights, row(np.outer(nodes, signs)), "c"), "V": outcomes(chances, matrix(sigma * points), "V")}
     return random | {"z": outcomes(weights, nodes, "z"), r"\phi": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
 
 
@@ -125,7 +125,7 @@ def a_pass(x: np.ndarray, past: np.ndarray, table: np.ndarray, L: int) -> None:
 
 @claim("transformer-flops", rests_on="multi-head-flops feed-forward-flops")
 def _(rng, T, L, n, d):
-    r"""F = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n
+    r"""F_{\text{pass}} = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n
     where T tokens at once, masked pairs computed too ;; 4 d hidden units, n tokens in the table ;; a multiply-add counts 2
     8 T d^2 for the projections, 16 T d^2 for the hidden units, 4 T^2 d for scores and averages: the pairs weigh most from T = 6 d.
         two for each parameter and token: the pairs forgotten:
@@ -135,12 +135,12 @@ def _(rng, T, L, n, d):
         no logits: + 2\, T\, d\, n ->
     """
     count = multiplications(functools.partial(a_pass, L=L), (T, d), (0, d), (n, d))
-    return {"F": 2 * count, "T": T, "L": L, "d": d, "n": n}
+    return {r"F_{\text{pass}}": 2 * count, "T": T, "L": L, "d": d, "n": n}
 
 
 @claim("decoding-flops", rests_on="transformer-flops decoding-equals-full-pass")
 def _(rng, t, L, n, d):
-    r"""F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n
+    r"""F_{\text{step}} = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n
     where token t is read behind t - 1 whose keys and values are cached ;; 4 d hidden units, n tokens in the table
     One row of everything: t such steps cost what one pass over t tokens does with the masked pairs left out.
         as without a cache: 24\, d^2 + 4\, t\, d -> 24\, t\, d^2 + 4\, t^2\, d
@@ -148,4 +148,4 @@ def _(rng, t, L, n, d):
         the past costs nothing: + 4\, t\, d ->
     """
     count = multiplications(functools.partial(a_pass, L=L), (1, d), (t - 1, d), (n, d))
-    return {"F": 2 * count, "t": t, "L": L, "d": d, "n": n}
+    return {r"F_{\text{step}}": 2 * count, "t": t, "L": L, "d": d, "n": n}

@@ -18,33 +18,48 @@ def machine() -> None:
 
 def stream() -> None:
     """Show the stream of a word through a block, with both parts beside it, and the table at both ends."""
-    drawing = Diagram("stream", 656, 250)
-    table = drawing.box(Area(40, 190, 60, 40), "table")
-    drawing.text((40, 230), "words")
-    drawing.panel(Area(305, 132, 410, 200))
-    drawing.text((305, 226), "one of L blocks")
-    at = table.right
-    for x, letter, part, role in ((140, "A_l", "attention", "weights"), (340, "H_l", "hidden units", "value")):
-        norm = drawing.box(Area(x, 130, 44, 32), "N", symbol=True, lit=True)
-        box = drawing.box(Area(x + 50, 64, 146, 36), "", role=role, lit=True)
-        drawing.text((box.x - 44, 69), letter, symbol=True)
-        drawing.text((box.x + 20, 69), part)
-        plus = drawing.circle((x + 100, 190), "+")
-        drawing.arrow(at, plus.left)
-        for points in (((x, 190), norm.bottom), (norm.top, (x, box.bottom[1])), ((x + 100, box.bottom[1]), plus.top)):
-            drawing.arrow(*points, lit=True)
-        at = plus.right
-    norm = drawing.box(Area(548, 190, 44, 32), "N", symbol=True)
-    drawing.arrow(at, norm.left)
-    table = drawing.box(Area(616, 190, 60, 40), "table")
-    drawing.arrow(norm.right, table.left)
-    drawing.text((616, 230), "scores")
+    drawing = Diagram("stream", 350, 444)
+    table = drawing.box(Area(60, 24, 60, 36), "table")
+    drawing.text((100, 29), "words", anchor="start")
+    drawing.panel(Area(175, 192, 334, 268))
+    drawing.text((258, 312), "one of L blocks")
+    at = table.bottom
+    for y, letter, part, role in ((96, "A_l", "attention", "weights"), (210, "H_l", "hidden units", "value")):
+        norm = drawing.box(Area(126, y, 44, 32), "N", symbol=True, lit=True)
+        box = drawing.box(Area(258, y, 146, 36), "", role=role, lit=True)
+        drawing.text((box.x - 46, y + 5), letter, symbol=True)
+        drawing.text((box.x + 18, y + 5), part)
+        plus = drawing.circle((60, y + 56), "+")
+        drawing.arrow(at, plus.top)
+        drawing.arrow((60, y), norm.left)
+        drawing.arrow(norm.right, box.left)
+        drawing.arrow(box.bottom, (box.x, y + 56), plus.right)
+        at = plus.bottom
+    norm = drawing.box(Area(60, 362, 44, 32), "N", symbol=True)
+    drawing.arrow(at, norm.top)
+    table = drawing.box(Area(60, 420, 60, 36), "table")
+    drawing.text((100, 425), "scores", anchor="start")
+    drawing.arrow(norm.bottom, table.top)
     told = (
-        "The stream runs along the bottom. Each part reads a normed copy of it, and what it found is added. Attention alone brings "
+        "The stream runs down the left side. Each part reads a normed copy of it, and what it found is added. Attention alone brings "
         "something from other positions."
     )
     alt = f"From the table of words through two sums to a norm and the table again. {told} Attention comes first, then hidden units."
     publish_diagram(drawing.finish(title="The stream through one block", caption=told, alt=alt))
+
+
+def training(losses: ArrayLike, floor: float) -> None:
+    """Show the loss of each step of a training, and the floor that no model can be below on average."""
+    found = np.asarray(losses, dtype=float)
+    charts.lines(
+        np.arange(len(found)),
+        {"loss": found},
+        title="The loss falls to the floor",
+        alt=f"Loss of each step, from {number(found[0], 2)} to {number(found[-1], 2)}, and the floor at {number(floor, 2)}.",
+        x_label="step",
+        y_label="nats a word",
+        references={"the floor": floor},
+    )
 
 
 def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:

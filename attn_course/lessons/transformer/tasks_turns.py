@@ -123,8 +123,7 @@ the first word: 1 0
 def my_allowed(new, kept):
     r"""Which keys each new word may see: 1.0 where it may, else 0.0.
 
-    Write `my_allowed(new, kept)`: a NumPy array of 1.0 and 0.0, of shape $(n, k + n)$ for $n$ new words behind $k$ kept ones. Row $i$
-    belongs to new word $i$, and the columns to all keys, first the kept ones. A word sees itself and all words before it. $k$ may be 0
-    {case}`nothing kept`.
+    Write `my_allowed(new, kept)`: a NumPy array of 1.0 and 0.0, of shape `(new, kept + new)`. Each row belongs to a new word, and the
+    columns to all keys, first the kept ones. A word sees itself and all words before it. `kept` may be 0 {case}`nothing kept`.
     """
     return np.tri(new, kept + new, kept)

@@ -66,7 +66,7 @@ function buildSide(host) {
   const bars = KEYS.map((key, j) => {
     const bar = document.createElement("div");
     bar.className = `attn-bar attn-bar-${j + 1}`;
-    bar.innerHTML = `<span class="attn-key">k<sub>${j + 1}</sub> = ${decimal(key, 1)}</span><span class="attn-groove"><span class="attn-fill"></span></span>`;
+    bar.innerHTML = `<span class="attn-key"><var>k</var><sub>${j + 1}</sub> = ${decimal(key, 1)}</span><span class="attn-groove"><span class="attn-fill"></span></span>`;
     const texts = ["score", "weight"].map((name) => {
       const text = document.createElement("span");
       text.className = "attn-number";

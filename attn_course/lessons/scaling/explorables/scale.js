@@ -85,13 +85,13 @@ const FOUND = Array.from({ length: DOUBLINGS + 1 }, (_, power) => WAYS.map(([, s
 
 // [what, its text for one way and one query]
 const FACTS = [
-  ["standard deviation of the scores", (found) => decimal(found.deviation, 2)],
-  ["largest weight of this query", (found, i) => decimal(found.largest[i], 3)],
-  ["largest weight, mean of all queries", (found) => decimal(mean(found.largest), 3)],
+  ["standard deviation", (found) => decimal(found.deviation, 2)],
+  ["largest weight, this query", (found, i) => decimal(found.largest[i], 3)],
+  ["largest weight, mean", (found) => decimal(mean(found.largest), 3)],
   ["keys in use, 1 / Σw²", (found, i) => decimal(found.inUse[i], 1)],
-  ["norm of its Jacobian", (found, i) => decimal(found.norms[i], 3)],
-  ["mean norm of all queries", (found) => decimal(found.norm, 3)],
-  [`queries of ${QUERIES} with a norm below 0.01`, (found) => String(found.still)],
+  ["Jacobian norm, this query", (found, i) => decimal(found.norms[i], 3)],
+  ["Jacobian norm, mean", (found) => decimal(found.norm, 3)],
+  [`norms below 0.01 (of ${QUERIES})`, (found) => String(found.still)],
 ];
 
 function start(root) {

@@ -81,7 +81,7 @@ function buildCells(body, count) {
     const row = body.insertRow();
     const head = document.createElement("th");
     head.scope = "row";
-    head.innerHTML = `s<sub>${i + 1}</sub>`;
+    head.innerHTML = `<var>s</var><sub>${i + 1}</sub>`;
     row.append(head);
     const cells = Array.from({ length: count }, () => row.insertCell());
     for (const cell of cells) cell.className = "attn-cell";

@@ -39,7 +39,8 @@ def machine() -> None:
 def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_output: ArrayLike) -> None:
     """Show one row from its scores to the loss `d_output` times output: on each wire the value, and below it the gradient.
 
-    `tokens`: the words, at most 7 letters each. `scores` (n,), `value` (n, 2), `d_output` (2,). Raises ValueError if shapes do not fit.
+    `tokens`: the words, at most 7 letters each. `scores` (n,). `value` (n, 2), `d_output` (2,): small whole numbers. Raises ValueError if
+    shapes do not fit.
     """
     s, v, d_z = same_shape("scores", scores, len(tokens)), same_shape("value", value, len(tokens), 2), same_shape("d_output", d_output, 2)
     powers = np.exp(s)
@@ -49,9 +50,9 @@ def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_o
     d_s = p * (cost - mean)
     rows = FIRST_ROW + ROW * np.arange(len(tokens))
     middle, top, bottom = float(rows.mean()), FIRST_ROW - 30, float(rows[-1]) + 60
-    drawing = Diagram("row-on-wires", 652, bottom + 4)
-    softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in ((192, 112), (358, 104)))
-    loss, end = drawing.box(Area(542, middle, 92, 56)), drawing.circle((636, middle), "L")
+    drawing = Diagram("row-on-wires", 618, bottom + 4)
+    softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in ((182, 112), (334, 92)))
+    loss, end = drawing.box(Area(510, middle, 92, 56)), drawing.circle((602, middle), "L")
 
     def say(x: float, y: float, forward: str, back: str, apart: float = 20, **look: Any) -> None:
         drawing.text((x, y + 5 - apart / 2), forward, **look)
@@ -63,13 +64,13 @@ def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_o
         drawing.arrow((stop, y + 3.5), (start, y + 3.5), role="gradient")
         say((start + stop) / 2, y, forward, back, apart=28)
 
-    for x, forward, back in ((107, "S", "dS"), (192, "softmax", "P (dP − δ)"), (277, "P", "dP"), (358, "P V", "dZ V^T"), (453, "Z", "dZ")):
+    for x, forward, back in ((101, "S", "dS"), (182, "softmax", "P (dP − δ)"), (263, "P", "dP"), (334, "P V", "dZ V^T"), (422, "Z", "dZ")):
         say(x, 34, forward, back, symbol=True)
-    say(41, 34, "forward →", "← back")
+    say(40, 34, "forward →", "← back", small=True)
     less = f"− {_exact(mean)}" if mean >= 0 else f"+ {_exact(-mean)}"
     for y, token, *numbers in zip(rows, tokens, s, p, v, cost, d_s, strict=True):
         score, weight, row, each, d_score = map(_exact, numbers)
-        wire(drawing.box(Area(41, y, 76, 30), token), softmax, y, score, d_score)
+        wire(drawing.box(Area(40, y, 72, 30), token), softmax, y, score, d_score)
         say(softmax.x, y, f"exp({score}) / {_exact(powers.sum())}", f"{weight} · ({each} {less})", small=True)
         wire(softmax, mixture, y, weight, each)
         say(mixture.x, y, f"{weight} · {row}", f"dZ · {row}", small=True)
@@ -87,7 +88,7 @@ def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_o
         f"output {_exact(z)} and the loss {_exact(d_z @ z)}. Back: the gradient is {_exact(d_z)} at the output and {_exact(cost)} at the "
         f"weights, their costs; less their mean, {_exact(mean)}, and times the weights it is {_exact(d_s)} at the scores."
     )
-    views = [(0, 0, 310, bottom + 4), (248, 0, 404, bottom + 4)]
+    views = [(0, 0, 382, bottom + 4), (272, 0, 346, bottom + 4)]
     publish_diagram(drawing.finish(title="One row forward and back", caption=caption, alt=alt, views=views))
 
 

@@ -26,7 +26,7 @@ LINEAR = ("chain", "sum", "neg", "product", "over", "dot")  # what an equality m
 MINUS_ONE = Node("neg", (Node("number", (), "1"),))
 ZERO, TWO = Node("number", (), "0"), Node("number", (), "2")
 _STATEMENTS, _BOTH = re.compile(r"(,?\s*\\qquad\s*)"), re.compile(r"\\(pm|mp)(?![A-Za-z])")
-_WAVE = re.compile(r"(\\(?:sin|cos|tan)\s*)(\\[a-z]+|[A-Za-z])(?=\s*\\[,;:! ]|\s*\()")
+_WAVE = re.compile(r"(\\(?:sin|cos|tan)\s*)((?:\\[a-z]+|[A-Za-z]|[0-9]+)(?:_\w|_\{\w+\})?)(?=\s*\\[,;:! ]|\s*\()")
 _SOFTMAX, _SOME = re.compile(r"\\(?:operatorname|mathrm|text)\{[sS]oftmax\}"), np.array([0.3, -1.1, 2.0])
 MOST = 20  # dot products of one form
 

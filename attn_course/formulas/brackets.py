@@ -49,13 +49,13 @@ class Brackets(Cursor, ABC):
         last, first = found.pop(), found.pop()
         ends = {*_differences(first, last)}
         while len(ends) == 1 and found and len(steps := {*_differences(found[-1], first)}) == 1:
-            (low, high), ((before, after),) = *ends, *steps
-            if after != low or int(low.value) != int(before.value) + 1:
-                ends = set()
-            else:
-                first, ends = found.pop(), {(before, high)}
+            ((low, high),), ((before, after),) = ends, steps
+            if after != low:
+                break
+            first = found.pop()
+            ends = {(before, high)} if int(low.value) - int(before.value) == 1 else set()
         if len(ends) != 1:
-            raise Malformed(r"the dots stand for a run such as a_1 + \dots + a_n, in which one number goes up by 1", last.place)
+            raise Malformed(r"the dots want a run such as a_1 + \dots + a_n, in which one number goes up by 1", last.place)
         ((low, high),) = ends
         letter = Node("index", (), r"\iota", low.place)
         run = Node("range", (letter, low, high), place=last.place)

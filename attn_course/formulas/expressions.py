@@ -13,7 +13,8 @@ from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tokens import DEEPEST, LETTERS, NESTING, Token, argument_end, matching, tokens_of
 from attn_course.formulas.tree import FAMILY, Node, bound_in
 
-RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", r"\xrightarrow"])
+ARROW = r"\xrightarrow"
+RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", ARROW])
 GOES = {r"\to": ""} | dict.fromkeys((r"\downarrow", r"\searrow"), "+") | dict.fromkeys((r"\uparrow", r"\nearrow"), "-")
 ARROWS = frozenset([r"\Rightarrow", r"\iff"])
 OPERATIONS = {r"\cdot": "dot", r"\odot": "odot", r"\times": "times", r"\cap": "intersection", r"\cup": "union"}
@@ -90,11 +91,11 @@ class Expressions(Brackets):
                 target = self.expression()
             if side not in ("", "+", "-"):
                 raise self.wrong("expected + or - for the side from which a limit is approached", self.tokens[self.at - 1])
-            return Node("to", (parts[0], target), side)
+            parts = [Node("to", (parts[0], target), side, (parts[0].place[0], target.place[1]))]
         while self.text in RELATIONS:
             token = self.take()
             limit: tuple[Node, ...] = ()
-            if token.text == r"\xrightarrow":
+            if token.text == ARROW:
                 with self.inside("["):
                     limit = (self.chain(),)
                     if limit[0].kind != "to":

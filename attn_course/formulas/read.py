@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from attn_course.formulas.cursor import placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.expressions import ARROWS, CONDITIONALS, CONSTANTS, FUNCTIONS, QUANTIFIERS, RELATIONS, Expressions
+from attn_course.formulas.expressions import ARROW, ARROWS, CONDITIONALS, CONSTANTS, FUNCTIONS, QUANTIFIERS, RELATIONS, Expressions
 from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
@@ -115,15 +115,17 @@ class _Parser(Expressions):
             quantified += self.quantified()
         elif self.taken(*CONDITIONALS):
             quantified.append(self.conditions_together())
-        if not quantified and self.text == "(":
+        conditions = tuple(one for one in quantified if one.kind not in ("index", "name"))
+        if not conditions and self.text == "(":
             with self.inside("("):
-                quantified = [*self.listed(self.chain, (",", ";"))]
-        if quantified and chain.kind == quantified[0].kind == "to":
-            goal, arrow = chain.children[1], Node("relation", tuple(quantified), r"\xrightarrow", chain.place)
-            return replace(chain, kind="chain", children=(chain.children[0], arrow, goal))
-        if chain.kind != "chain":
-            raise self.wrong(r"expected a relation such as = or \le")
-        return _under(chain, *(one for one in quantified if one.kind not in ("index", "name")))
+                conditions = self.listed(self.chain, (",", ";"))
+        first, *rest = chain.children if chain.kind == "chain" else (chain,)
+        if first.kind == "to":  # F \to c \quad (n \to \infty)
+            if [one.kind for one in conditions] != ["to"]:
+                raise self.wrong(r"expected where what goes, as in (n \to \infty)")
+            both = first.children[0], Node("relation", conditions, ARROW, first.place), first.children[1]
+            return replace(chain, kind="chain", children=(*both, *rest))
+        return _under(chain, *(one for one in conditions if one.kind != "index"))
 
     def quantified(self) -> list[Node]:
         r"""Read \forall i, j, or for which of them: what the letters run over follows from what they index."""

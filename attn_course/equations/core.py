@@ -22,7 +22,16 @@ from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, w
 from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_bare, complain_of_lost
-from attn_course.equations.reworded import clauses_of, is_number, plainly, readings, stands_alone, stands_linear, transposed_at, written_out
+from attn_course.equations.reworded import (
+    clauses_of,
+    is_number,
+    plainly,
+    readings,
+    stands_alone,
+    stands_linear,
+    transposed_at,
+    written_out,
+)
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested

@@ -70,7 +70,7 @@ def transposed_at(latex: str, place: Place) -> str:
 
 
 def written_out(latex: str, givens: Givens) -> Iterator[tuple[Place, str, str]]:
-    r"""Yield each \sum_i p_i \ln p_i where an H is given, from the right: its place, what it is if H is the entropy, and that they are equal."""
+    r"""Yield each \sum_i p_i \ln p_i where H is given, from the right: its place, what it is if H is the entropy, and that equality."""
     if not isinstance(givens.get("H"), Function):
         return
     try:
@@ -92,26 +92,24 @@ def _with_both_signs(latex: str) -> str:
     parts = _STATEMENTS.split(latex)
     for place, part in enumerate(parts):
         if len(_BOTH.findall(part)) > 1:
-            upper, lower = (_BOTH.sub(lambda sign: signs[sign[1]], part) for signs in ({"pm": "+", "mp": "-"}, {"pm": "-", "mp": "+"}))
-            parts[place] = rf"{upper}, \qquad {lower}"
+            parts[place] = r", \qquad ".join(_BOTH.sub(lambda sign: signs[sign[1] == "mp"], part) for signs in ("+-", "-+"))  # noqa: B023
     return "".join(parts)
 
 
 def _with_arguments(latex: str, givens: Givens) -> str:
     r"""Return a form with parentheses in \sin\theta\, J W, where J is a matrix, and in \cos \omega(t - u), where t - u is a number."""
     found = [*_WAVE.finditer(latex)]
-    apart = _WAVE.sub(r"\1(\2)", latex)
     try:
-        formula = formula_of(apart, givens) if found else None
+        formula = formula_of(_WAVE.sub(r"\1(\2)", latex) if found else "", givens)
     except FormulaError:
         return latex
     for count, match in reversed([*enumerate(found)]):
         start = match.start() + 2 * count
-        sides = [node.children for node in formula.tree.walk() if node.kind == "product"] if formula else []
+        sides = [node.children for node in formula.tree.walk() if node.kind == "product"]
         behind = [factors[at + 1 :] for factors in sides for at, one in enumerate(factors) if one.kind == "call" and one.place[0] == start]
         if behind and any(_form(factor, formula, givens) not in ("scalar", "") for factor in behind[0]):
             latex = latex[: match.start(2)] + f"({match[2]})" + latex[match.end(2) :]
-        elif behind and latex[match.end()] == "(":
+        elif behind and latex[match.end() :].lstrip().startswith("("):
             end = behind[0][0].place[1] - 2 * (count + 1)
             latex = latex[: match.start(2)] + f"({latex[match.start(2) : end]})" + latex[end:]
     return latex
@@ -130,7 +128,7 @@ def _form(node: Node, formula: Formula, givens: Givens) -> str:
 def _with_nothing_left(latex: str, givens: Givens) -> str:
     r"""Return a form with A - B = 0 in the place of \|A - B\|_F = 0, or of another sum of what is nowhere negative."""
     try:
-        formula = formula_of(latex, givens)
+        formula = formula_of(latex if "0" in latex else "", givens)
     except FormulaError:
         return latex
     others = dict[Place, str]()

@@ -58,7 +58,7 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
 
 def _is_whole(condition: Node, scope: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
     r"""Whether a condition such as 1 \le i \le n says of a letter in all draws from where to where it runs anyway."""
-    if not is_between(condition):
+    if not is_between(condition) or len(condition.letters()) > 1:
         return False
     low, _, letter, _, high = condition.children
     for draw in draws:

@@ -57,9 +57,9 @@ class Brackets(Cursor, ABC):
         if len(ends) != 1:
             raise Malformed(r"the dots want a run such as a_1 + \dots + a_n, in which one number goes up by 1", last.place)
         ((low, high),) = ends
-        letter = Node("index", (), r"\iota", low.place)
-        run = Node("range", (letter, low, high), place=last.place)
-        return Node("big", (Node("domain", (run,), place=last.place), _along(first, last, letter)), operator, (first.place[0], last.place[1]))
+        letter, place = Node("index", (), r"\iota", low.place), (first.place[0], last.place[1])
+        domain = Node("domain", (Node("range", (letter, low, high), "", place),), "", place)
+        return Node("big", (domain, _along(first, last, letter)), operator, place)
 
     def parenthesis(self) -> Node:
         """( expression ), or ( entries, of, a vector )."""

@@ -86,7 +86,9 @@ class Expressions(Brackets):
         if self.text in GOES:
             side = GOES[self.take().text]
             if self.token.kind == "number" and self.texts(1) == ["^"]:  # 0^+ is no power
-                target, side = self.leaf("number"), self.take("^") and self.take().text
+                target = self.leaf("number")
+                self.take("^")
+                side = self.take().text
             else:
                 target = self.expression()
             if side not in ("", "+", "-"):

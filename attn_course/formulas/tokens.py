@@ -56,7 +56,7 @@ SAME |= dict.fromkeys((":=", r"\coloneqq", r"\triangleq", r"\equiv"), "=")
 COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "sinh", "cosh", "lim")}
 COMMANDS |= {"argmax": r"\arg\max", "argmin": r"\arg\min"}
 _UPRIGHT = (("word", "T"), ("letter", r"\mathsf{T}"), ("letter", r"\mathbf{T}"))
-_GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg", "rest": "moment"}
+_GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 
 
 @dataclass(frozen=True, slots=True)

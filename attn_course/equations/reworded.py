@@ -48,6 +48,7 @@ def plainly(latex: str, givens: Givens) -> str:
         plain = _SOFTMAX.sub(r"\\sigma", plain)
     for name in givens:
         if found := re.fullmatch(r"O\((\w)\^(\d)\)", name):  # what is left over, times 2 h
+            plain = plain.replace(f"+ {name}", f"- {name}")  # it has no sign
             plain = re.sub(rf"O\({found[1]}\^{{?{int(found[2]) + 1}}}?\)", rf"2 {found[1]}\\, {name}", plain)
     return plain
 

@@ -30,6 +30,7 @@ FUNCTIONS |= {rf"\text{{{name}}}": known for name, known in (pair.split("=") for
 FUNCTIONS |= {
     r"\text{E}": "E",
     r"\mathbb{E}": "E",
+    r"\mathbf{E}": "E",
     r"\mathbb{V}": "Var",
     r"\text{std}": "std",
     r"\text{logit}": "logit",

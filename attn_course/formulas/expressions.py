@@ -110,7 +110,9 @@ class Expressions(Brackets):
 
     def is_run(self, at: int) -> bool:
         r"""Whether i = 1, \dots, n stands there, or i \in \{1, \dots, n\}."""
-        return self.tokens[at].kind == "letter" and bool(RUN.match(" ".join(one.spelled for one in self.tokens[at + 1 : at + 9])))
+        if self.tokens[at].kind != "letter" or self.tokens[at + 1].text not in ("=", r"\in"):
+            return False
+        return bool(RUN.match(" ".join(one.spelled for one in self.tokens[at + 1 : at + 9])))
 
     def run(self) -> Node:
         r"""Read i = 1, \dots, n as 1 \le i \le n."""

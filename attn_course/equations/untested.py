@@ -13,7 +13,7 @@ import numpy as np
 
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, write
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.tree import bound_in, relations
+from attn_course.formulas.tree import bound_in, is_between, relations
 
 EXACT = 6  # digits of a number with a point: more have been rounded, and no draw can tell
 ZERO = Node("number", (), "0")
@@ -39,6 +39,8 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     for part in _parts(formula.tree):
         if part.node in known or not all(_holds(other, formula, draws) for other in part.near):
             continue
+        if part.node.kind == "where" and all(_is_whole(one, part.node, formula, draws) for one in part.node.children[1:]):
+            continue
         if not part.far or not all(_holds(other, formula, draws) for other in part.far):
             raise Malformed(f"{part.said} it holds in every draw too: nothing tests this", part.node.place, formula.latex)
     registered_sides = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
@@ -52,6 +54,20 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     same = next((part for part in _constants(formula, draws) if part not in moved), None)
     if same and not any(_constants(registered, draws)):
         raise Malformed(f"{write(same)} is the same at all sizes that are drawn: nothing tests it", same.place, formula.latex)
+
+
+def _is_whole(condition: Node, scope: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
+    r"""Whether a condition such as 1 \le i \le n says of a letter in all draws from where to where it runs anyway."""
+    if not is_between(condition) or len(condition.letters()) > 1:
+        return False
+    low, _, letter, _, high = condition.children
+    for draw in draws:
+        here = Evaluation(formula, draw)
+        here.enter(letter.value, scope)
+        runs = here.letters[letter.value].data
+        if (here.value(low).data.item(), here.value(high).data.item()) != (runs.min(), runs.max()):
+            return False
+    return True
 
 
 def _constants(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:

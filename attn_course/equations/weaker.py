@@ -51,7 +51,7 @@ def complain_of_weaker(
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
     ends = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
     for side in (side for chain, _ in relations(formula.tree) for side in chain.children[::2]):
-        if side.kind == "power" and side.children[0] in ends and side.children[1].value in ("2", "4"):
+        if side.kind == "power" and side.children[0].kind != "norm" and side.children[0] in ends and side.children[1].value in ("2", "4"):
             raise _weaker("says it itself, and here it is said of its square", side, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)

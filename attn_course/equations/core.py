@@ -315,6 +315,7 @@ class Equation:
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
                 saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            saying.complain_of_another_symmetry(formula, registered, draws[0])
             complain_of_arrows(formula, registered)
             if lawless:
                 complain_of_trivial(formula, registered, *lawless, draws[0])

@@ -456,7 +456,7 @@ def _are_weights(raw: Any) -> bool:
 
 
 def complain_of_another_symmetry(formula: Formula, registered: Formula, draw: Givens) -> None:
-    """Complain of a form in which rows or columns alone are permuted: it falls with a softmax that knows the diagonal, unlike the other."""
+    """Complain of a form in which rows or columns alone are permuted: it alone falls with a softmax that knows the diagonal."""
     known = {**draw, "softmax": Function(_with_diagonal)}
     if not any(map(_is_permutation, draw.values())):
         return

@@ -236,6 +236,7 @@ def complain_of_special(formula: Formula, draws: Sequence[Special]) -> None:
                 wrong = wrong & np.isfinite(one.left) & np.isfinite(one.right)
             if wrong.any():
                 left, right = (np.broadcast_to(side, wrong.shape)[wrong][0] for side in (one.left, one.right))
-                digits = 4 if np.asarray(left).dtype.kind not in "fc" or f"{left:.4g}" != f"{right:.4g}" else 12
+                same = (wrong & one.equal).any() or np.asarray(left).dtype.kind not in "fc" or f"{left:.4g}" != f"{right:.4g}"
+                digits = 4 if same else 12
                 numbers = [f"{side:.{digits}g}" if isinstance(side, float | complex) else str(side) for side in (left, right)]
                 raise formulas.Refuted(one.relation, numbers, [], one.place, said=special.said)

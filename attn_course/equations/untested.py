@@ -32,9 +32,7 @@ class Part(NamedTuple):
     far: Sequence[Node] = ()
 
 
-def complain_of_untested(
-    formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], come: Set[str] = frozenset()
-) -> None:
+def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], come: Set[str] = frozenset()) -> None:
     """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too.
 
     `come`: the names of what comes from other givens, and so has the sign that it has.

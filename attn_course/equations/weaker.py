@@ -318,18 +318,21 @@ def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Ma
             gap = SLACK * np.where(np.isfinite(high - low), np.maximum(np.abs(low), np.abs(high)), 0.0)
             larger = ends[0] == known_ends[0] and np.any(counts & (high > most + gap))
             if larger or (ends[1] == known_ends[1] and np.any(counts & (low < least - gap))):
-                raise _weaker("has a closer bound", one.ends[0], formula)
+                said = "the registered formula has a closer bound in a draw of ours"
+                raise Malformed(said, one.ends[0].place, formula.latex)
 
 
 def _named_as_known(found: Iterable[tuple[Sequence[Judged], Sequence[Judged]]]) -> dict[Node, Node]:
     """Return which sides of the bounds of a form have the numbers of a side of the registered bounds in all draws."""
-    alike: set[tuple[Node, Node]] | None = None
+    alike: dict[tuple[Node, Node], bool] = {}
     for wanted, some in found:
-        ends = [[(end, side) for one in bounds for end, side in zip(one.ends, (one.left, one.right), strict=True)] for bounds in (some, wanted)]
-        pairs = [((end, other), side, known) for (end, side), (other, known) in itertools.product(*ends) if "number" not in (end.kind, other.kind)]
-        here = {pair for pair, side, known in pairs if side.size == known.size and np.allclose(side.ravel(), known.ravel(), rtol=ALIKE, atol=0)}
-        alike = here if alike is None else alike & here
-    return dict(alike or ())
+        known, own = ([pair for one in bounds for pair in zip(one.ends, (one.left, one.right), strict=True)] for bounds in (wanted, some))
+        stands = {end for end, _ in known}
+        for (end, side), (other, values) in itertools.product(own, known):
+            if end not in stands and "number" not in (end.kind, other.kind):
+                same = side.size == values.size and np.allclose(side.ravel(), values.ravel(), rtol=ALIKE, atol=0)
+                alike[end, other] = alike.get((end, other), True) and same
+    return dict(pair for pair, same in alike.items() if same)
 
 
 def _broken(one: Judged) -> Iterator[Node]:
@@ -453,9 +456,12 @@ def _with_term_moved(ends: tuple[Node, Node]) -> tuple[Node, Node]:
     one, other = sorted(ends, key=lambda end: end.kind == "number")
     if other.value == "0" and one.kind == "sum" and len(one.children) == 2 and one.children[1].kind == "neg":
         return _with_term_moved((one.children[0], one.children[1].children[0]))
-    first, second = ([child for child in end.children if child.kind != "number"] for end in ends)
-    plain = [found[0] if end.kind in ("product", "over") and len(found) == 1 else end for end, found in zip(ends, (first, second), strict=True)]
-    return plain[0], plain[1]
+    return _without_factor(ends[0]), _without_factor(ends[1])
+
+
+def _without_factor(end: Node) -> Node:
+    found = [child for child in end.children if child.kind != "number"]
+    return found[0] if end.kind in ("product", "over") and len(found) == 1 else end
 
 
 def _takes_repeatedly(one: Node, other: Node) -> bool:

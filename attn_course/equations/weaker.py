@@ -315,7 +315,8 @@ def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Ma
                 if also.fulfilled.shape == one.fulfilled.shape and np.all(also.counts | ~counts):
                     high = np.minimum(high, also_high) if also_ends[0] == own_ends[0] else high
                     low = np.maximum(low, also_low) if also_ends[1] == own_ends[1] else low
-            gap = SLACK * np.where(np.isfinite(high - low), np.maximum(np.abs(low), np.abs(high)), 0.0)
+            size = np.maximum(np.abs(low), np.abs(high))
+            gap = SLACK * np.where(np.isfinite(size), size, 0.0)
             larger = ends[0] == known_ends[0] and np.any(counts & (high > most + gap))
             if larger or (ends[1] == known_ends[1] and np.any(counts & (low < least - gap))):
                 said = "the registered formula has a closer bound in a draw of ours"

@@ -26,7 +26,7 @@ from attn_course.equations.reworded import clauses_of, is_number, readings, stan
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import Special, complain_of_special, draws_that_may_be, special_draws
 from attn_course.equations.untested import complain_of_untested
-from attn_course.equations.weaker import complain_of_larger, complain_of_weaker, puts_in
+from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.wrapped import complain_of_wrapped
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
@@ -220,10 +220,8 @@ class Equation:
             parts = re.split(r",?\s*\\q?quad\s*", latex)
             own = [part for part in parts if part.partition("=")[0].strip() == needless[1]]
             left = [part for part in parts if part not in own]
-            agrees = own and left and (own[0].strip() == clause or self._holds_beside(own[0], clause, needless[1]))
-            found = self._as_written(r", \qquad ".join(left)) if agrees else None
-            registered, _ = _registered(self.make, self.sizes, self.label, self.registered)
-            return found if found and puts_in(found[1], registered, needless[1], given) else None
+            agrees = own and (own[0].strip() == clause or self._holds_beside(own[0], clause, needless[1]))
+            return self._as_written(r", \qquad ".join(left)) if agrees and left else None
         return None
 
     def _solved(self, latex: str, registered: Formula) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _is_instance(part: Node, formula: Formula, registered: Formula, draw: Givens
     if any(data.size == value.size and np.allclose(data.ravel(), value.ravel()) for data in whole if data.dtype.kind == "f"):
         return False
     mixed = [data for node, data in wanted if _has(node, name) and _is_mixed(node, name)]
-    return bool(mixed) and occur(mixed, own) and occur(ends[1], ends[0])
+    return bool(mixed) and _occur(mixed, own) and _occur(ends[1], ends[0])
 
 
 def _count(node: Node, name: str) -> int:
@@ -150,7 +150,7 @@ def _is_close(value: np.ndarray | None, raw: Any) -> bool:
     return value is not None and np.allclose(value, raw)
 
 
-def occur(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+def _occur(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
     """Whether the numbers of each array are those of another, in any order."""
     sizes: dict[int, list[np.ndarray]] = {}
     for data in others:

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.equations.narrowed import occur
 from attn_course.equations.saying import SPACE, disturbed, fallen
-from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, parts, sides, values_of, write
+from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import Given, aliases, as_given
 from attn_course.formulas.tree import relations
@@ -58,7 +57,6 @@ def complain_of_weaker(
     (unequal, claimed), (known_unequal, known_claimed) = map(_outright, (formula, registered))
     if unequal > known_unequal and claimed < known_claimed:
         raise _weaker(r"says more than \ne", formula.tree, formula)
-    _complain_of_unused(formula, registered, draws[0])
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
     _complain_of_letters(formula, registered)
@@ -74,32 +72,6 @@ def complain_of_weaker(
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
     if sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs):
         raise _weaker(FEWER, formula.tree, formula)
-
-
-def puts_in(formula: Formula, registered: Formula, name: str, draw: Mapping[str, Any]) -> bool:
-    """Whether something in a form has the numbers of what the registered formula defines."""
-    body = registered.definitions[name].body if name in registered.definitions else None
-    wanted = [data for node, data in parts(registered, draw) if node == body][:1]
-    return occur(wanted, [data for _, data in parts(formula, draw)])
-
-
-def _complain_of_unused(formula: Formula, registered: Formula, draw: Mapping[str, Any]) -> None:
-    """Complain of a given that is said outright, and neither it nor its numbers stand in as many relations as in the registered formula."""
-    known, own = ([chain for claim in one.claims for chain, _ in relations(claim)] for one in (registered, formula))
-    outright = {side.value for chain in known for side in chain.children[::2] if side.kind == "name"}
-    for name in sorted(outright & draw.keys()):
-        given = as_given(draw[name])
-        wanted = sum(name in registered.names_beneath(chain) for chain in known)
-        if wanted < 2 or len(own) < wanted or not isinstance(given, Given) or given.form in ("opaque", "set"):
-            continue
-        found = [(node.place, data) for node, data in parts(formula, draw)]
-        using = [
-            name in formula.names_beneath(chain)
-            or occur([np.asarray(given.raw)], [data for (start, _), data in found if chain.place[0] <= start < chain.place[1]])
-            for chain in own
-        ]
-        if sum(using) < wanted:
-            raise _weaker(f"uses {name} where it is not used here", formula.tree, formula)
 
 
 def _outright(formula: Formula) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from attn_course.equations.reworded import (
     written_out,
 )
 from attn_course.equations.same import complain_of_arrows, complain_of_same
-from attn_course.equations.special import Special, complain_of_special, special_draws
+from attn_course.equations.special import Special, complain_of_special, draws_that_may_be, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.wrapped import complain_of_wrapped
@@ -338,8 +338,7 @@ class Equation:
         if formula.tree == registered.tree:
             for said in self.beside:
                 formulas.judge_draws(self.read(said), itertools.chain(*self.draws()))
-            if self.may_be:
-                special()
+            draws_that_may_be(self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             whole, moved = self._with_what_is_known(formula), _moved(*known)
@@ -352,6 +351,7 @@ class Equation:
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
                 saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            saying.complain_of_another_symmetry(formula, registered, draws[0])
             complain_of_arrows(formula, registered)
             if lawless:
                 complain_of_trivial(formula, registered, *lawless, draws[0])
@@ -366,7 +366,7 @@ class Equation:
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
             if not self.loose:
-                complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
+                complain_of_untested(formula, registered, [*itertools.chain(*self.draws())], come())
             complain_of_special(formula, special())
             complain_of_wrapped(formula, registered, draws[0], special())
 

@@ -47,6 +47,7 @@ NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
         ("a = x_{}", "expected an index", "{"),
         (r"a = \text{cost}", "cost is neither given nor known", r"\text{cost}"),
         (r"a = \foo", r"\foo is not known", r"\foo"),
+        (r"a = \overline{b b}", r"an accent, and \overline too, stands above one symbol", r"\overline"),
         ("a = d 2", "a number stands behind a factor", "2"),
         ("a = d2", "a number stands behind a factor", "2"),
         ("a = delta_ij b", r"write \delta: each letter of delta is read for itself", "delta"),

@@ -22,14 +22,24 @@ from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, w
 from attn_course.equations.names import name_of
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_bare, complain_of_lost
-from attn_course.equations.reworded import clauses_of, is_number, readings, stands_alone, stands_linear
+from attn_course.equations.reworded import (
+    clauses_of,
+    is_number,
+    plainly,
+    readings,
+    stands_alone,
+    stands_linear,
+    transposed_at,
+    written_out,
+)
 from attn_course.equations.same import complain_of_arrows, complain_of_same
-from attn_course.equations.special import Special, complain_of_special, special_draws
+from attn_course.equations.special import Special, complain_of_special, draws_that_may_be, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.wrapped import complain_of_wrapped
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
+from attn_course.formulas.arithmetic import TRANSPOSE
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import Given, aliases
 from attn_course.formulas.tree import relations
@@ -145,14 +155,38 @@ class Equation:
             if self.kind == "transcribed":
                 self._compare_measured()
             else:
-                judged, formula = self._ready(latex)
-                judged._complain_of_little(formula)
+                self._check_form(latex)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             said = str(error)
             if isinstance(error, formulas.Malformed) and error.latex not in ("", latex or self.latex):
                 said = error.problem  # without what it quotes: that was not written
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {said}") from error
+
+    def _check_form(self, latex: str | None) -> None:
+        """Judge a formula and what it says; another wording that is refused may have another notation, which says the same."""
+        try:
+            judged, formula = self._ready(latex)
+            judged._complain_of_little(formula)
+        except FormulaError as error:
+            form = latex or self.latex
+            plain = self._plainly(form) if self.registered not in ("", form) else form
+            if plain == form:
+                raise
+            try:
+                self._check_form(plain)
+            except FormulaError as another:
+                raise (another if isinstance(another, formulas.Refuted) else error) from None
+
+    def _plainly(self, latex: str) -> str:
+        """Return a form in a notation that says the same and is easier to judge, with the names of what it writes out."""
+        givens = self.draws()[0][0]
+        plain = plainly(latex, givens)
+        for (start, end), same, equality in written_out(plain, givens):
+            with contextlib.suppress(FormulaError):
+                self._as_written(equality)
+                plain = plain[:start] + same + plain[end:]
+        return plain
 
     def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
         """Read and judge a formula; what is not confirmed as it stands may be meant otherwise."""
@@ -188,6 +222,8 @@ class Equation:
             if "attained in no draw" in error.problem and (latex or self.latex) != self.registered != "":
                 registered, _ = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
                 complain_of_larger(formula, registered, _by_size(self.draws()))
+            if error.problem == TRANSPOSE and self.registered and error.latex == latex:
+                return self._as_written(transposed_at(latex, error.place))
             if (reworded := self._reworded(latex or self.latex, error.problem)) is not None:
                 return reworded
             named = _MISSING.match(error.problem)
@@ -302,8 +338,7 @@ class Equation:
         if formula.tree == registered.tree:
             for said in self.beside:
                 formulas.judge_draws(self.read(said), itertools.chain(*self.draws()))
-            if self.may_be:
-                special()
+            draws_that_may_be(self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             whole, moved = self._with_what_is_known(formula), _moved(*known)
@@ -316,6 +351,7 @@ class Equation:
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
                 saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            saying.complain_of_another_symmetry(formula, registered, draws[0])
             complain_of_arrows(formula, registered)
             if lawless:
                 complain_of_trivial(formula, registered, *lawless, draws[0])
@@ -330,7 +366,7 @@ class Equation:
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
             if not self.loose:
-                complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
+                complain_of_untested(formula, registered, [*itertools.chain(*self.draws())], come())
             complain_of_special(formula, special())
             complain_of_wrapped(formula, registered, draws[0], special())
 

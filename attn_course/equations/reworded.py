@@ -4,15 +4,19 @@ Vectors may be columns, so that `q^\top k` is a dot product; what runs in a limi
 defines may be said by an equality that is solved for it, `b + x = \mathrm{lse}(s)`. Each is LaTeX again, and judged like any other form.
 """
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attn_course.formulas import Formula, FormulaError, Node, names_of, read, read_expression
+import numpy as np
+
+from attn_course.equations.saying import KNOWN
+from attn_course.formulas import Formula, FormulaError, Node, formula_of, names_of, read, read_expression, write
 from attn_course.formulas.errors import Place
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import Given, Outcomes, as_given
+from attn_course.formulas.givens import Function, Given, Outcomes, as_given
 from attn_course.formulas.tree import relations
 
 Givens = Mapping[str, Any]
@@ -20,6 +24,10 @@ _TRANSPOSE = re.compile(r"\^\s*(?:\{[^{}]*(?:\{[^{}]*\})?\}|\\top|\\intercal|T)$
 _PARTS = re.compile(r",?\s*\\q?quad\s*")
 LINEAR = ("chain", "sum", "neg", "product", "over", "dot")  # what an equality may be solved through for what stands in it
 MINUS_ONE = Node("neg", (Node("number", (), "1"),))
+ZERO, TWO = Node("number", (), "0"), Node("number", (), "2")
+_STATEMENTS, _BOTH = re.compile(r"(,?\s*\\qquad\s*)"), re.compile(r"\\(pm|mp)(?![A-Za-z])")
+_WAVE = re.compile(r"(\\(?:sin|cos|tan)\s*)((?:\\[a-z]+|[A-Za-z]|[0-9]+)(?:_\w|_\{\w+\})?)(?=\s*\\[,;:! ]|\s*\()")
+_SOFTMAX, _SOME = re.compile(r"\\(?:operatorname|mathrm|text)\{[sS]oftmax\}"), np.array([0.3, -1.1, 2.0])
 MOST = 20  # dot products of one form
 
 
@@ -32,6 +40,19 @@ def readings(latex: str, registered: Formula, givens: Givens) -> Iterator[str]:
             yield inner
 
 
+def plainly(latex: str, givens: Givens) -> str:
+    """Return a form in a notation that says the same and is easier to judge."""
+    plain = _with_nothing_left(_with_arguments(_with_both_signs(latex), givens), givens)
+    given = givens.get(r"\sigma")
+    if isinstance(given, Function) and np.allclose(given.call(_SOME), KNOWN[r"\sigma"](_SOME)):
+        plain = _SOFTMAX.sub(r"\\sigma", plain)
+    for name in givens:
+        if found := re.fullmatch(r"O\((\w)\^(\d)\)", name):  # what is left over, times 2 h
+            plain = plain.replace(f"+ {name}", f"- {name}")  # it has no sign
+            plain = re.sub(rf"O\({found[1]}\^{{?{int(found[2]) + 1}}}?\)", rf"2 {found[1]}\\, {name}", plain)
+    return plain
+
+
 def clauses_of(latex: str) -> list[str]:
     """Return the statements of a formula that stand apart."""
     return _PARTS.split(latex)
@@ -41,6 +62,103 @@ def _replaced(latex: str, others: Mapping[Place, str]) -> str:
     for (start, end), text in sorted(others.items(), reverse=True):
         latex = latex[:start] + text + latex[end:]
     return latex
+
+
+def transposed_at(latex: str, place: Place) -> str:
+    r"""Return a formula with \top in the place of the T that stands above what is there."""
+    start, end = place
+    return latex[:start] + _TRANSPOSE.sub(r"^\\top", latex[start:end]) + latex[end:]
+
+
+def written_out(latex: str, givens: Givens) -> Iterator[tuple[Place, str, str]]:
+    r"""Yield each \sum_i p_i \ln p_i where H is given, from the right: its place, what it is if H is the entropy, and that equality."""
+    if not isinstance(givens.get("H"), Function):
+        return
+    try:
+        nodes = [*read(latex, names_of(givens)).walk()]
+    except FormulaError:
+        return
+    for node in (one for one in reversed(nodes) if one.value == r"\sum" and one.children[1].kind == "product"):
+        one, *others = sorted(node.children[1].children, key=lambda factor: factor.kind == "call")
+        if one.kind == "entry" and others == [Node("call", (Node("none"), one), r"\ln")]:
+            same = f"(-H({latex[slice(*one.children[0].place)]}))"
+            yield node.place, same, f"{latex[slice(*node.place)]} = {same}"
+
+
+# ---- Two claims in one, arguments without parentheses, equalities said by a norm
+
+
+def _with_both_signs(latex: str) -> str:
+    r"""Return a form with two statements in the place of each in which \pm stands twice."""
+    parts = _STATEMENTS.split(latex)
+    for place, part in enumerate(parts):
+        if len(_BOTH.findall(part)) > 1:
+            parts[place] = r", \qquad ".join(_BOTH.sub(lambda sign: signs[sign[1] == "mp"], part) for signs in ("+-", "-+"))  # noqa: B023
+    return "".join(parts)
+
+
+def _with_arguments(latex: str, givens: Givens) -> str:
+    r"""Return a form with parentheses in \sin\theta\, J W, where J is a matrix, and in \cos \omega(t - u), where t - u is a number."""
+    found = [*_WAVE.finditer(latex)]
+    try:
+        formula = formula_of(_WAVE.sub(r"\1(\2)", latex) if found else "", givens)
+    except FormulaError:
+        return latex
+    for count, match in reversed([*enumerate(found)]):
+        start = match.start() + 2 * count
+        sides = [node.children for node in formula.tree.walk() if node.kind == "product"]
+        behind = [factors[at + 1 :] for factors in sides for at, one in enumerate(factors) if one.kind == "call" and one.place[0] == start]
+        if behind and any(_form(factor, formula, givens) not in ("scalar", "") for factor in behind[0]):
+            latex = latex[: match.start(2)] + f"({match[2]})" + latex[match.end(2) :]
+        elif behind and latex[match.end() :].lstrip().startswith("("):
+            end = behind[0][0].place[1] - 2 * (count + 1)
+            latex = latex[: match.start(2)] + f"({latex[match.start(2) : end]})" + latex[end:]
+    return latex
+
+
+def _form(node: Node, formula: Formula, givens: Givens) -> str:
+    """Return what stands there, such as a matrix; "" if that has no meaning."""
+    with contextlib.suppress(FormulaError, ValueError):
+        evaluation = Evaluation(formula, givens)
+        for letter in evaluation.ordered(node.letters(), node):
+            evaluation.enter(letter, node)
+        return evaluation.value(node).form
+    return ""
+
+
+def _with_nothing_left(latex: str, givens: Givens) -> str:
+    r"""Return a form with A - B = 0 in the place of \|A - B\|_F = 0, or of another sum of what is nowhere negative."""
+    try:
+        formula = formula_of(latex if "0" in latex else "", givens)
+    except FormulaError:
+        return latex
+    others = dict[Place, str]()
+    for chain, conditions in relations(formula.tree):
+        ends = chain.children[::2] if chain.children[1].value != r"\ge" else chain.children[::-2]
+        if len(ends) == 2 and chain.children[1].value in ("=", r"\le", r"\ge") and ends[1] == ZERO and not conditions:
+            inner, where = ends[0], list[str]()
+            while (less := _definite(inner, where, formula, givens)) is not None:
+                inner = less
+            if inner is not ends[0]:
+                others[chain.place] = f" {latex[slice(*inner.place)]} = 0" + rf" \quad ({', '.join(where)})" * bool(where)
+    return _replaced(latex, others)
+
+
+def _definite(node: Node, where: list[str], formula: Formula, givens: Givens) -> Node | None:
+    """Return what is 0 if a norm, an even power, or a sum or the largest of such is; note over what the letters run."""
+    if node.kind in ("norm", "bars"):
+        return node.children[0]
+    if node.kind == "power" and node.children[1] == TWO and _form(node, formula, givens) == "scalar":
+        return node.children[0]
+    if node.kind == "big" and node.value in (r"\sum", r"\max") and _definite(node.children[1], [], formula, givens) is not None:
+        for item in node.children[0].children:
+            if item.kind == "range":
+                letter, low, high = map(write, item.children)
+                where.append(rf"{low} \le {letter} \le {high}")
+            elif item.kind != "index":
+                return None
+        return node.children[1]
+    return None
 
 
 # ---- Letters that run in a limit, beneath arg min, or over exponents

@@ -455,6 +455,27 @@ def _are_weights(raw: Any) -> bool:
     return fits and bool(np.allclose(data.sum(axis=-1), 1, rtol=0, atol=ALIKE))
 
 
+def complain_of_another_symmetry(formula: Formula, registered: Formula, draw: Givens) -> None:
+    """Complain of a form in which rows or columns alone are permuted: it alone falls with a softmax that knows the diagonal."""
+    known = {**draw, "softmax": Function(_with_diagonal)}
+    if not any(map(_is_permutation, draw.values())):
+        return
+    own, other = (fallen(Formula(one.tree, [*one.given, "softmax"], one.ranges, one.latex), known) for one in (formula, registered))
+    if own and other == frozenset():
+        raise Malformed("the registered formula permutes rows and columns alike, and this does not", formula.tree.place, formula.latex)
+
+
+def _with_diagonal(z: np.ndarray) -> np.ndarray:
+    square = np.ndim(z) == 2 and z.shape[0] == z.shape[1]
+    return np.asarray(KNOWN["softmax"](z) + (np.diag(np.diag(z)) if square else 0))
+
+
+def _is_permutation(thing: Any) -> bool:
+    given = as_given(thing)
+    raw = np.asarray(given.raw) if isinstance(given, Given) and given.form == "matrix" else np.zeros(0)
+    return raw.ndim == 2 and bool(np.isin(raw, (0, 1)).all() and (raw.sum(axis=0) == 1).all() and (raw.sum(axis=1) == 1).all())
+
+
 def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[Trial], draws: Sequence[Givens]) -> None:
     """Complain of a formula in which no side of the registered one stands, if that holds whatever is given.
 

@@ -52,6 +52,8 @@ class Bent(Watched):
     def _drew(self, name: str, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
         if np.asarray(value).dtype.kind != "f" or (self._kind in ("whole", "level", "apart") and name not in UNBOUNDED):
             return value
+        if self._kind == "negative" and not np.all(value > 0):
+            return value  # what is drawn with both signs
         self._count += 1
         if self._kind not in EVERYWHERE and self._count != self._place + 1:
             return value
@@ -121,9 +123,6 @@ def special_draws(
 
     `come`: the names of what comes from other givens, and so is not 0 by itself.
     """
-    wanted = [kind.strip() for kind in may_be.split(",") if kind.strip()]
-    if strange := [kind for kind in wanted if kind not in KINDS]:
-        raise formulas.Malformed(f"may_be wants some of {', '.join(KINDS)}; got {strange[0]!r}", (0, 1), latex)
     seed, found = zlib.crc32(label.encode()), list[Special]()
     usual = formulas.size_sets(sizes)[0]
     plain = drawn(make, np.random.default_rng(seed), 0, usual).values()
@@ -135,14 +134,9 @@ def special_draws(
         if givens is not None:
             said = ", ".join(f"{name} = {size}" for name, size in one.items())
             found.append(Special(givens, f"for {said}", finite))
-    for kind in dict.fromkeys([*EDGES, *wanted]):
-        here = len(found)
-        for draw, place in itertools.product(range(draws), range(1 if kind in EVERYWHERE else PLACES)):  # something of each first
-            givens, finite = _made(make, Bent([seed, draw], kind, place), usual, draw, latex)
-            if givens is not None and len(found) < here + draws:
-                found.append(Special(givens, f"where something given is {kind}", finite or kind in wanted))
-        if kind in wanted and here == len(found):
-            raise formulas.Malformed(f"the givens may be {kind}, says the equation, and it holds for none that are", (0, 1), latex)
+    for kind in (kind for kind in EDGES if kind not in may_be):
+        found += _bent_draws(make, sizes, label, latex, kind, draws)
+    found += draws_that_may_be(make, sizes, label, latex, may_be, draws)
     givens = drawn(make, np.random.default_rng([seed, 0]), 0, usual)
     for name, thing in givens.items():
         given = as_given(thing)
@@ -152,6 +146,31 @@ def special_draws(
                 holds, finite = _judged(other, latex)
                 if holds:
                     found.append(Special(other, f"where {said} is 0", finite))
+    return found
+
+
+def draws_that_may_be(make: Callable[..., Any], sizes: str, label: str, latex: str, may_be: str, draws: int) -> list[Special]:
+    """Return draws of each kind that givens `may_be`; raises Malformed where the registered formula holds on none that are."""
+    every = list[Special]()
+    for kind in (kind.strip() for kind in may_be.split(",") if kind.strip()):
+        if kind not in KINDS:
+            raise formulas.Malformed(f"may_be wants some of {', '.join(KINDS)}; got {kind!r}", (0, 1), latex)
+        found = [one._replace(strict=True) for one in _bent_draws(make, sizes, label, latex, kind, draws)]
+        if not found:
+            raise formulas.Malformed(f"the givens may be {kind}, says the equation, and it holds for none that are", (0, 1), latex)
+        every += found
+    return every
+
+
+def _bent_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, kind: str, draws: int) -> list[Special]:
+    """Return draws on which a registered formula holds, and something given is of a kind: something of each first."""
+    seed, usual, found = zlib.crc32(label.encode()), formulas.size_sets(sizes)[0], list[Special]()
+    for draw, place in itertools.product(range(draws), range(1 if kind in EVERYWHERE else PLACES)):
+        givens, finite = _made(make, Bent([seed, draw], kind, place), usual, draw, latex)
+        if givens is not None:
+            found.append(Special(givens, f"where something given is {kind}", finite))
+        if len(found) == draws:
+            break
     return found
 
 
@@ -217,6 +236,7 @@ def complain_of_special(formula: Formula, draws: Sequence[Special]) -> None:
                 wrong = wrong & np.isfinite(one.left) & np.isfinite(one.right)
             if wrong.any():
                 left, right = (np.broadcast_to(side, wrong.shape)[wrong][0] for side in (one.left, one.right))
-                digits = 4 if np.asarray(left).dtype.kind not in "fc" or f"{left:.4g}" != f"{right:.4g}" else 12
+                same = (wrong & one.equal).any() or np.asarray(left).dtype.kind not in "fc" or f"{left:.4g}" != f"{right:.4g}"
+                digits = 4 if same else 12
                 numbers = [f"{side:.{digits}g}" if isinstance(side, float | complex) else str(side) for side in (left, right)]
                 raise formulas.Refuted(one.relation, numbers, [], one.place, said=special.said)

@@ -2,18 +2,20 @@
 
 A cut-off such as [n < 100] holds at every size that is drawn, and nobody knows what becomes of it beyond. So what decides something must
 decide both ways in some draw. A number that is not idle must matter: the formula must fall with one near it in its place. And what is made
-of sizes alone must change with them: (n - 3) (n - 5) (n - 7) is 0 wherever it is tried.
+of sizes alone must change with them: (n - 3) (n - 5) (n - 7) is 0 wherever it is tried. An absolute value must be that of a negative number
+once, if other signs of what was drawn make it one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, write
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, values_of, write
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.tree import bound_in, relations
+from attn_course.formulas.givens import Given, aliases, as_given
+from attn_course.formulas.tree import bound_in, is_between, relations
 
 EXACT = 6  # digits of a number with a point: more have been rounded, and no draw can tell
 ZERO = Node("number", (), "0")
@@ -30,8 +32,11 @@ class Part(NamedTuple):
     far: Sequence[Node] = ()
 
 
-def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
+def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], come: Set[str] = frozenset()) -> None:
+    """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too.
+
+    `come`: the names of what comes from other givens, and so has the sign that it has.
+    """
     known = {*registered.tree.walk()}
     for node in formula.tree.walk():
         if node.kind == "number" and node not in known and len(node.value.replace(".", "").strip("0")) > EXACT and "." in node.value:
@@ -39,8 +44,11 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     for part in _parts(formula.tree):
         if part.node in known or not all(_holds(other, formula, draws) for other in part.near):
             continue
+        if part.node.kind == "where" and all(_is_whole(one, part.node, formula, draws) for one in part.node.children[1:]):
+            continue
         if not part.far or not all(_holds(other, formula, draws) for other in part.far):
             raise Malformed(f"{part.said} it holds in every draw too: nothing tests this", part.node.place, formula.latex)
+    _complain_of_signs(formula, registered, draws, come)
     registered_sides = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
     moved = {
         side
@@ -52,6 +60,56 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     same = next((part for part in _constants(formula, draws) if part not in moved), None)
     if same and not any(_constants(registered, draws)):
         raise Malformed(f"{write(same)} is the same at all sizes that are drawn: nothing tests it", same.place, formula.latex)
+
+
+def _is_whole(condition: Node, scope: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
+    r"""Whether a condition such as 1 \le i \le n says of a letter in all draws from where to where it runs anyway."""
+    if not is_between(condition) or len(condition.letters()) > 1:
+        return False
+    low, _, letter, _, high = condition.children
+    for draw in draws:
+        here = Evaluation(formula, draw)
+        here.enter(letter.value, scope)
+        runs = here.letters[letter.value].data
+        if (here.value(low).data.item(), here.value(high).data.item()) != (runs.min(), runs.max()):
+            return False
+    return True
+
+
+def _complain_of_signs(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], come: Set[str]) -> None:
+    """Complain of the absolute value of what is never negative, and would be with the other sign of a given."""
+    own, known = ({node: inner for node in _nodes(one) if (inner := _of_which_a_size(node))} for one in (formula, registered))
+    for node, inner in own.items():
+        if node in known or _is_negative(inner, formula, draws):
+            continue
+        for name in sorted((formula.names_beneath(inner) & draws[0].keys()) - come):
+            given = as_given(draws[0][name])
+            if isinstance(given, Given) and given.form not in ("opaque", "set") and np.asarray(given.raw).dtype.kind == "f":
+                other = {**draws[0], **dict.fromkeys(aliases(name, draws[0]), replace(given, raw=-np.asarray(given.raw)))}
+                if _is_negative(inner, formula, [other]):
+                    inside, whole = (formula.latex[slice(*one.place)].strip() for one in (inner, node))
+                    raise Malformed(f"{inside} is negative in no draw: nothing tests {whole}", node.place, formula.latex)
+
+
+def _nodes(formula: Formula) -> Iterator[Node]:
+    """Yield what a formula is made of, with the letters that definitions have as their own."""
+    for tree in (*formula.claims, *(definition.body for definition in formula.definitions.values())):
+        yield from tree.walk()
+
+
+def _of_which_a_size(node: Node) -> Node | None:
+    r"""Return x of |x|, \sqrt{x^2} and \max(x, -x)."""
+    if node.kind == "bars":
+        return node.children[0]
+    if node.kind == "call" and node.value == r"\sqrt" and node.children[1].kind == "power":
+        base, exponent = node.children[1].children
+        return base if exponent == Node("number", (), "2") else None
+    return node.children[1] if node.kind == "call" and node.value == r"\max" and _is_size(node.children[1:]) else None
+
+
+def _is_negative(node: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a number is negative in some draw."""
+    return any(bool(np.any(values_of(formula, draw, [node])[node] < 0)) for draw in draws)
 
 
 def _constants(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:

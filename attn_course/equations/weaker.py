@@ -8,7 +8,7 @@ registered formula does without is needless, or it leaves cases out.
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from attn_course.formulas.tree import relations
 PREMISES = ("given", "implies")
 STRICT = ("<", ">")
 WHOLE, TINY = (1.0, -1.0, 2.0, 3.0), 1e-12  # numbers at which something may be 0
+ALIKE = 1e-9  # by so much of their size two numbers may differ that count as one
 SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
@@ -51,8 +52,11 @@ def complain_of_weaker(
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
     ends = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
     for side in (side for chain, _ in relations(formula.tree) for side in chain.children[::2]):
-        if side.kind == "power" and side.children[0] in ends and side.children[1].value in ("2", "4"):
+        if side.kind == "power" and side.children[0].kind != "norm" and side.children[0] in ends and side.children[1].value in ("2", "4"):
             raise _weaker("says it itself, and here it is said of its square", side, formula)
+    (unequal, claimed), (known_unequal, known_claimed) = map(_outright, (formula, registered))
+    if unequal > known_unequal and claimed < known_claimed:
+        raise _weaker(r"says more than \ne", formula.tree, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
     _complain_of_letters(formula, registered)
@@ -68,6 +72,13 @@ def complain_of_weaker(
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
     if sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs):
         raise _weaker(FEWER, formula.tree, formula)
+
+
+def _outright(formula: Formula) -> tuple[int, int]:
+    r"""Count the signs \ne, and the others, that are claimed without an arrow."""
+    chains = [chain for claim in formula.claims if claim.kind != "implies" for chain, _ in relations(claim)]
+    unequal = [sign.value == r"\ne" for chain in chains for sign in chain.children[1::2]]
+    return sum(unequal), len(unequal) - sum(unequal)
 
 
 def _complain_of_cases(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], both_ways: bool) -> None:
@@ -247,14 +258,25 @@ def _outer_derivatives(node: Node) -> Iterator[Node]:
 
 
 def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a bound of the same thing that is larger somewhere than the registered one, or smaller if it bounds from below."""
+    """Complain of a bound of the same thing that is larger somewhere than the registered one, or smaller if it bounds from below.
+
+    And of one of the same thing that bounds it from the other side only.
+    """
     pairs = [([one for one in sides(registered, draw) if one.relation in LESS], draw) for draw in draws]
     found = [(wanted, [one for one in sides(formula, draw) if one.relation in LESS]) for wanted, draw in pairs if wanted]
     whole = {*formula.tree.walk()} - {end for one in itertools.chain(*(some for _, some in found)) for end in _broken(one)}
+    names = _named_as_known(found)
+    arrows = any(node.kind == "implies" for one in (formula, registered) for node in one.tree.walk())
+    for wanted, some in [] if arrows else found[:1]:
+        known_lows, known_highs = map(set, zip(*(_upwards(one, whole)[1] for one in wanted), strict=True))
+        lows, highs = ({names.get(ends[place], ends[place]) for ends in (_upwards(one, whole)[1] for one in some)} for place in (0, 1))
+        if turned := [*(known_lows - known_highs) & (highs - lows), *(known_highs - known_lows) & (lows - highs)]:
+            raise _weaker(f"bounds {write(turned[0])} from the other side", formula.tree, formula)
     for wanted, some in found:
         for one, known in itertools.product(some, wanted):
-            (low, high), ends = _upwards(one, whole)
+            (low, high), own_ends = _upwards(one, whole)
             (least, most), known_ends = _upwards(known, whole)
+            ends = [names.get(end, end) for end in own_ends]
             both = [other.ends[1] for other in some if _are_opposite(one.right, other.left) and other.ends[1] == one.ends[0]]
             both += [other.ends[0] for other in some if _are_opposite(one.left, other.right) and other.ends[0] == one.ends[1]]
             if (both and both[0] not in known.ends) or len({low.shape, high.shape, least.shape, most.shape}) > 1:
@@ -263,12 +285,27 @@ def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Ma
             for also in some:  # a \le b, a \le c say together a \le \min(b, c)
                 (also_low, also_high), also_ends = _upwards(also, whole)
                 if also.fulfilled.shape == one.fulfilled.shape and np.all(also.counts | ~counts):
-                    high = np.minimum(high, also_high) if also_ends[0] == ends[0] else high
-                    low = np.maximum(low, also_low) if also_ends[1] == ends[1] else low
-            gap = SLACK * np.maximum(np.abs(low), np.abs(high))
+                    high = np.minimum(high, also_high) if also_ends[0] == own_ends[0] else high
+                    low = np.maximum(low, also_low) if also_ends[1] == own_ends[1] else low
+            size = np.maximum(np.abs(low), np.abs(high))
+            gap = SLACK * np.where(np.isfinite(size), size, 0.0)
             larger = ends[0] == known_ends[0] and np.any(counts & (high > most + gap))
             if larger or (ends[1] == known_ends[1] and np.any(counts & (low < least - gap))):
-                raise _weaker("has a closer bound", one.ends[0], formula)
+                said = "the registered formula has a closer bound in a draw of ours"
+                raise Malformed(said, one.ends[0].place, formula.latex)
+
+
+def _named_as_known(found: Iterable[tuple[Sequence[Judged], Sequence[Judged]]]) -> dict[Node, Node]:
+    """Return which sides of the bounds of a form have the numbers of a side of the registered bounds in all draws."""
+    alike: dict[tuple[Node, Node], bool] = {}
+    for wanted, some in found:
+        known, own = ([pair for one in bounds for pair in zip(one.ends, (one.left, one.right), strict=True)] for bounds in (wanted, some))
+        stands = {end for end, _ in known}
+        for (end, side), (other, values) in itertools.product(own, known):
+            if end not in stands and "number" not in (end.kind, other.kind):
+                same = side.size == values.size and np.allclose(side.ravel(), values.ravel(), rtol=ALIKE, atol=0)
+                alike[end, other] = alike.get((end, other), True) and same
+    return dict(pair for pair, same in alike.items() if same)
 
 
 def _broken(one: Judged) -> Iterator[Node]:
@@ -381,18 +418,40 @@ def _bounded_extremes(formula: Formula) -> Iterator[Node]:
 def _coarse(formula: Formula) -> Iterator[Node]:
     """Yield the sides of equalities that are the same function of something as the side before, and one that takes a value repeatedly."""
     for chain, _ in relations(formula.tree):
-        for one, sign, other in zip(chain.children[::2], chain.children[1::2], chain.children[2::2], strict=False):
+        ends = [*map(_with_term_moved, zip(chain.children[::2], chain.children[2::2], strict=False))]
+        for (one, other), sign in zip(ends, chain.children[1::2], strict=True):
             if sign.value == "=" and (one.kind, one.value) == (other.kind, other.value) and _takes_repeatedly(one, other):
                 yield other
 
 
+def _with_term_moved(ends: tuple[Node, Node]) -> tuple[Node, Node]:
+    """Return the sides of an equality, those of a - b = 0 as a and b, without a number that they are multiplied by."""
+    one, other = sorted(ends, key=lambda end: end.kind == "number")
+    if other.value == "0" and one.kind == "sum" and len(one.children) == 2 and one.children[1].kind == "neg":
+        return _with_term_moved((one.children[0], one.children[1].children[0]))
+    return _without_factor(ends[0]), _without_factor(ends[1])
+
+
+def _without_factor(end: Node) -> Node:
+    found = [child for child in end.children if child.kind != "number"]
+    return found[0] if end.kind in ("product", "over") and len(found) == 1 else end
+
+
 def _takes_repeatedly(one: Node, other: Node) -> bool:
-    """Whether two sides are one function of something that has the same value for several numbers: an even power too."""
+    """Whether two sides are one function of something that has the same value for several numbers: an even power or a part of it too."""
     if one.kind == "power":
         return one.children[1] == other.children[1] == Node("number", (), "2") and {one.children[0].kind, other.children[0].kind} != {
             "norm"
         }
-    return one.kind in STEPS or one.value in WAVES
+    if one.kind == "call" and one.value in (r"\max", r"\min"):
+        return bool({*one.children[1:]} & {*other.children[1:]})
+    return one.kind in STEPS or one.value in WAVES or all(map(_is_with_its_size, (one, other)))
+
+
+def _is_with_its_size(side: Node) -> bool:
+    """Whether it is x + |x|, twice the positive part of x."""
+    *rest, last = side.children if side.kind == "sum" else [side]
+    return last.kind == "bars" and last.children[0] in (*rest, replace(side, children=tuple(rest)))
 
 
 def _weaker(said: str, node: Node, formula: Formula) -> Malformed:

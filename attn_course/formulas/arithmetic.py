@@ -28,6 +28,7 @@ from attn_course.formulas.values import (
     spread,
 )
 
+TRANSPOSE = r"for the transpose write ^\top: T is a number here"
 _IDENTITY, _ONES = Node("constant", (), "I"), Node("constant", (), "1")
 NUMBERS = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}
 
@@ -146,8 +147,10 @@ def raised(evaluation: Scope, node: Node) -> Value:
     base, exponent = node.children
     if base == Node("constant", (), "e"):
         return entrywise("exp", evaluation.value(exponent))
-    times = evaluation.value(exponent)
-    found = power(evaluation.value(base), times)
+    times, carrier = evaluation.value(exponent), evaluation.value(base)
+    if exponent.value == "T" and carrier.form in ("matrix", "row", "column"):
+        raise Malformed(TRANSPOSE, node.place)
+    found = power(carrier, times)
     if evaluation.notes.noise >= DIFFERENCES and times.data.dtype.kind == "f":  # a power is off by so many times as much as its base
         evaluation.note(Value(np.asarray(np.abs(found.data).max(initial=0.0) * np.abs(times.data).max(initial=0.0))))
     return found

@@ -2,6 +2,8 @@
 
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
 
 from attn_course.formulas.cursor import CLOSING, Cursor
 from attn_course.formulas.errors import Malformed
@@ -32,10 +34,37 @@ class Brackets(Cursor, ABC):
                 return Node(kind, tuple(parts))
         return first
 
+    def entries(self, separators: tuple[str, ...] = (",",)) -> tuple[Node, ...]:
+        r"""Read expressions with separators between; first, \dots, last stands for a vector."""
+        found = [self.expression()]
+        while self.taken(*separators):
+            dots = self.taken(r"\cdots") and self.take(",")
+            found.append(self.expression())
+            if dots:
+                found.append(self.dotted(found, r"\dots"))
+        return tuple(found)
+
+    def dotted(self, found: list[Node], operator: str) -> Node:
+        r"""Take the ends of a run such as a_1, \dots, a_n from a list, and what belongs to it before them; return the sum or the vector."""
+        last, first = found.pop(), found.pop()
+        ends = {*_differences(first, last)}
+        while len(ends) == 1 and found and len(steps := {*_differences(found[-1], first)}) == 1:
+            ((low, high),), ((before, after),) = ends, steps
+            if after != low:
+                break
+            first = found.pop()
+            ends = {(before, high)} if int(low.value) - int(before.value) == 1 else set()
+        if len(ends) != 1:
+            raise Malformed(r"the dots want a run such as a_1 + \dots + a_n, in which one number goes up by 1", last.place)
+        ((low, high),) = ends
+        letter, place = Node("index", (), r"\iota", low.place), (first.place[0], last.place[1])
+        domain = Node("domain", (Node("range", (letter, low, high), "", place),), "", place)
+        return Node("big", (domain, _along(first, last, letter)), operator, place)
+
     def parenthesis(self) -> Node:
         """( expression ), or ( entries, of, a vector )."""
         with self.inside("("):
-            inner = self.listed(self.expression)
+            inner = self.entries()
         return inner[0] if len(inner) == 1 else Node("tuple", inner)
 
     def bracket(self) -> Node:
@@ -162,6 +191,25 @@ class Brackets(Cursor, ABC):
             return Node("word", (), "otherwise", token.place)
         self.taken(r"\text{if}", r"\text{for}")
         return self.conditions_together()
+
+
+def _differences(one: Node, other: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield what stands in one tree and in another where they differ: whole numbers in the first one, or the trees are no run."""
+    if (one.kind, one.value, len(one.children)) == (other.kind, other.value, len(other.children)):
+        for pair in zip(one.children, other.children, strict=True):
+            yield from _differences(*pair)
+    else:
+        yield one, other
+        if one.kind != "number" or not one.value.isdigit():
+            yield other, one  # two differences, which are no run
+
+
+def _along(first: Node, last: Node, letter: Node) -> Node:
+    """Return a tree with a letter where it differs from another."""
+    if first == last:
+        return first
+    children = tuple(_along(*pair, letter) for pair in zip(first.children, last.children, strict=False))
+    return replace(first, children=children) if first.kind == last.kind and first.value == last.value and children else letter
 
 
 def _blocks(rows: list[list[Node]], value: str) -> Node:

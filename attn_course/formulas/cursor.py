@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from attn_course.formulas.errors import NOWHERE, Malformed, Place
-from attn_course.formulas.tokens import Token
+from attn_course.formulas.tokens import ACCENTS, Token
 from attn_course.formulas.tree import Node
 
 CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\lvert": r"\rvert", r"\lVert": r"\rVert", "|": "|", r"\|": r"\|"}
@@ -20,6 +20,7 @@ INSTEAD = {
     "'": "a prime stands right behind the symbol or the function",
     **dict.fromkeys("+-", "put what has a second sign in parentheses"),
     "\\\\": "write it on one line",
+    **dict.fromkeys(ACCENTS, r"an accent, and \overline too, stands above one symbol"),
 }
 _SAID = {"}": "a closing brace }", ")": "a closing parenthesis )", "]": "a closing bracket ]"}
 

@@ -13,7 +13,9 @@ from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tokens import DEEPEST, LETTERS, NESTING, Token, argument_end, matching, tokens_of
 from attn_course.formulas.tree import FAMILY, Node, bound_in
 
-RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", r"\xrightarrow"])
+ARROW = r"\xrightarrow"
+RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", ARROW])
+GOES = {r"\to": ""} | dict.fromkeys((r"\downarrow", r"\searrow"), "+") | dict.fromkeys((r"\uparrow", r"\nearrow"), "-")
 ARROWS = frozenset([r"\Rightarrow", r"\iff"])
 OPERATIONS = {r"\cdot": "dot", r"\odot": "odot", r"\times": "times", r"\cap": "intersection", r"\cup": "union"}
 OPERATIONS |= dict.fromkeys((r"\bmod", r"\text{mod}"), "mod")
@@ -28,6 +30,7 @@ FUNCTIONS |= {rf"\text{{{name}}}": known for name, known in (pair.split("=") for
 FUNCTIONS |= {
     r"\text{E}": "E",
     r"\mathbb{E}": "E",
+    r"\mathbf{E}": "E",
     r"\mathbb{V}": "Var",
     r"\text{std}": "std",
     r"\text{logit}": "logit",
@@ -38,7 +41,7 @@ SPLIT = (r"\sum", r"\prod", r"\max", r"\min")  # what may be taken over one inde
 CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | dict.fromkeys(
     (r"\mathbf{1}", r"\mathbb{1}"), "1"
 )
-KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
+KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), *GOES, r"\top", r"\cdots", r"\partial", r"\qquad"])
 WRITTEN_OUT = (
     r"\text{ReLU}",
     r"\text{relu}",
@@ -47,6 +50,7 @@ WRITTEN_OUT = (
     r"\text{concat}",
     r"\text{logaddexp}",
 )  # by what the functions here say
+RUN = re.compile(r"(=|\\in \\\{) (0 , 1|1 , 2|[0-9]+) , \\cdots ,")
 QUANTIFIERS = (r"\forall", r"\text{for all}", r"\text{for every}", r"\text{for each}", r"\text{for any}")
 CONDITIONALS = tuple(rf"\text{{{word}}}" for word in ("for", "if", "where", "when", "whenever"))
 TOGETHER = (r"\cos", r"\sin", r"\tan", "tr")  # what is taken of a product of symbols without parentheses too
@@ -60,6 +64,7 @@ _ONES = (Node("constant", (), "1"), Node("number", (), "1"))
 _COMMANDS = sorted(
     name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac", r"\binom") if name.startswith("\\")
 )
+_ORDER = re.compile(r"\^ \{ \( ([1-9]) \) \}")
 _FIRST_LETTERS = {word[0] for word in SPELLED}
 
 
@@ -75,20 +80,25 @@ class Expressions(Brackets):
 
     @placed
     def chain(self) -> Node:
-        r"""expression { relation expression }, or variable \to expression [ ^ side ]."""
+        r"""expression { relation expression }, or variable \to expression [ ^ side ], or i = 1, \dots, n."""
+        if self.is_run(self.at):
+            return self.run()
         parts = [self.expression()]
-        if self.taken(r"\to"):
-            if self.token.kind == "number":  # 0^+ is no power
-                target, side = self.leaf("number"), self.take().text if self.taken("^") else ""
+        if self.text in GOES:
+            side = GOES[self.take().text]
+            if self.token.kind == "number" and self.texts(1) == ["^"]:  # 0^+ is no power
+                target = self.leaf("number")
+                self.take("^")
+                side = self.take().text
             else:
-                target, side = self.expression(), ""
+                target = self.expression()
             if side not in ("", "+", "-"):
                 raise self.wrong("expected + or - for the side from which a limit is approached", self.tokens[self.at - 1])
-            return Node("to", (parts[0], target), side)
+            parts = [Node("to", (parts[0], target), side, (parts[0].place[0], target.place[1]))]
         while self.text in RELATIONS:
             token = self.take()
             limit: tuple[Node, ...] = ()
-            if token.text == r"\xrightarrow":
+            if token.text == ARROW:
                 with self.inside("["):
                     limit = (self.chain(),)
                     if limit[0].kind != "to":
@@ -98,12 +108,33 @@ class Expressions(Brackets):
             parts += [Node("relation", limit, token.text, token.place), self.expression()]
         return parts[0] if len(parts) == 1 else Node("chain", tuple(parts))
 
+    def is_run(self, at: int) -> bool:
+        r"""Whether i = 1, \dots, n stands there, or i \in \{1, \dots, n\}."""
+        if self.tokens[at].kind != "letter" or self.tokens[at + 1].text not in ("=", r"\in"):
+            return False
+        return bool(RUN.match(" ".join(one.spelled for one in self.tokens[at + 1 : at + 9])))
+
+    def run(self) -> Node:
+        r"""Read i = 1, \dots, n as 1 \le i \le n."""
+        letter, opened = self.leaf("index"), self.take().text == r"\in" and self.taken(r"\{")
+        low, at_most = self.leaf("number"), Node("relation", (), r"\le", letter.place)
+        while not self.taken(r"\cdots"):
+            self.take()
+        self.take(",")
+        found = Node("chain", (low, at_most, letter, at_most, self.expression()))
+        if opened:
+            self.take(r"\}")
+        return found
+
     @placed
     def expression(self) -> Node:
         """[ sign ] term { sign term }."""
         terms = [self.signed()]
         while self.text in ("+", "-"):
+            dots = self.texts(1) == [r"\cdots"] and self.take() and self.take()
             terms.append(self.signed())
+            if dots:
+                terms.append(self.dotted(terms, r"\sum"))
         return terms[0] if len(terms) == 1 else Node("sum", tuple(terms))
 
     @placed
@@ -171,7 +202,7 @@ class Expressions(Brackets):
             depth = 0
             for one in self.tokens[self.at : matching(self.tokens, self.at)]:
                 depth += NESTING.get(one.spelled, 0)
-                if depth == 1 and one.spelled in RELATIONS:
+                if depth == 1 and (one.spelled in RELATIONS or one.spelled in GOES):
                     return False
             return True
         begins = text in _PRIMARIES or text in BIG or text in CONSTANTS or text.rstrip("'") in FUNCTIONS
@@ -414,14 +445,14 @@ class Expressions(Brackets):
             return self.weighted_mean(function, under, name)
         if self.text == "(" or (self.text == "[" and name in ("E", "Var", "Cov")):
             with self.inside(self.text, stop=r"\|" if name == "KL" else ""):
-                arguments = self.listed(self.expression, (",", r"\|", r"\rVert", r"\lVert") if name == "KL" else (",", ";"))
+                arguments = self.entries((",", r"\|", r"\rVert", r"\lVert") if name == "KL" else (",", ";"))
         elif given:
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
         elif self.text == r"\{" and self.is_set() and name in (r"\max", r"\min"):
             return self.extreme_of_set(function, name)
         elif self.text == r"\{" and not self.is_set():
             with self.inside(r"\{"):
-                arguments = self.listed(self.expression)
+                arguments = self.entries()
         elif self.text == "{" or self.token.braced:
             arguments = (self.argument(),)
         else:
@@ -716,10 +747,14 @@ def _is_behind(one: Token, other: Token) -> bool:
 
 def _with_primes(tokens: list[Token], functions: set[str]) -> list[Token]:
     """Join a symbol with the primes behind it: f' is the derivative of a function f, else a symbol of its own."""
-    new = tokens[:1]
-    for token in tokens[1:]:
+    new, rest = tokens[:1], iter(enumerate(tokens[1:], 1))
+    for at, token in rest:
         before, plain = new[-1], new[-1].text.rstrip("'")
-        if token.text == "'" and token.kind == "mark" and (before.kind in ("letter", "name") or plain in FUNCTIONS):
+        order = _ORDER.match(" ".join(one.spelled for one in tokens[at : at + 6])) if before.text in functions else None
+        if order and rf"{before.text}^{{({order[1]})}}" not in functions:  # f^{(3)}
+            new[-1] = replace(before, text=before.text + "'" * int(order[1]))
+            next(itertools.islice(rest, 4, None))
+        elif token.text == "'" and token.kind == "mark" and (before.kind in ("letter", "name") or plain in FUNCTIONS):
             if len(before.text) > DEEPEST:
                 raise Malformed("too many primes", token.place)
             kind = before.kind if plain in functions or plain in FUNCTIONS else "letter"

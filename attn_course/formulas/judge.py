@@ -221,7 +221,8 @@ def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.
     if compared.form == "shape":
         return Refuted(sign, [f"shape {tuple(int(size) for size in side.ravel() if size)}" for side in (left, right)], at, place)
     ends = left[worst], right[worst]
-    return Refuted(sign, _numbers(*ends), at, place, ends)
+    alike = sign != "=" and bool(np.broadcast_to(compared.equal, wrong.shape)[worst])  # but for round-off
+    return Refuted(sign, (f"{ends[0]:.6g}",) * 2 if alike else _numbers(*ends), at, place, ends)
 
 
 def _numbers(left: Any, right: Any) -> tuple[str, str]:

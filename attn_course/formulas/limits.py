@@ -36,7 +36,7 @@ def limit_of(at: Callable[[float], np.ndarray], goal: float, side: str) -> tuple
         return values[-1]
 
     found, apart = extrapolated(noted, points(goal, side))
-    scale = CLOSE * max(float(np.abs(found).max(initial=0.0)), 1e-300)
+    scale = max(CLOSE * float(np.abs(found).max(initial=0.0)), SETTLED * float(np.abs(values[0]).max(initial=0.0)), 1e-300)
     for last in sorted({len(values) - 1, len(values) // 2}):
         around = max(float(np.abs(value - found).max(initial=0.0)) for value in values[max(last - 1, 0) : last + 1])
         for factor in BETWEEN:

@@ -7,13 +7,14 @@ by side, and what is attached to one factor. A function binds the parenthesis be
 and its like reach to the end of their term.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from attn_course.formulas.cursor import placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.expressions import ARROWS, CONDITIONALS, CONSTANTS, FUNCTIONS, QUANTIFIERS, RELATIONS, Expressions
+from attn_course.formulas.expressions import ARROW, ARROWS, CONDITIONALS, CONSTANTS, FUNCTIONS, QUANTIFIERS, RELATIONS, Expressions
 from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
@@ -89,9 +90,16 @@ class _Parser(Expressions):
     @placed
     def conjunction(self) -> Node:
         clauses = [self.clause()]
-        while self.text == "," and self.tokens[self.at + 1].kind not in ("qquad", "end"):
-            self.take()
-            clauses.append(self.clause())
+        while True:
+            ahead = next(at for at in itertools.count(self.at) if self.tokens[at].text != "," and self.tokens[at].kind != "qquad")
+            if ahead > self.at and self.is_run(ahead):
+                self.at = ahead
+                clauses[-1] = _under(clauses[-1], self.chain())
+            elif self.text == "," and self.tokens[self.at + 1].kind not in ("qquad", "end"):
+                self.take()
+                clauses.append(self.clause())
+            else:
+                break
         return clauses[0] if len(clauses) == 1 else Node("all", tuple(clauses))
 
     @placed
@@ -99,7 +107,7 @@ class _Parser(Expressions):
         remarks = self.remarks()
         quantified = self.quantified() if self.text in QUANTIFIERS else []
         chain = self.chain()
-        if chain.kind != "chain":
+        if chain.kind not in ("chain", "to"):
             raise self.wrong(r"expected a relation such as = or \le")
         children = chain.children[::-1] if chain.place[0] in self.turned else chain.children
         chain = replace(chain, children=children, value=" ".join([*remarks, *self.remarks()]))
@@ -107,12 +115,17 @@ class _Parser(Expressions):
             quantified += self.quantified()
         elif self.taken(*CONDITIONALS):
             quantified.append(self.conditions_together())
-        if conditions := [one for one in quantified if one.kind != "index"]:
-            return Node("where", (chain, *conditions))
-        if self.text != "(":
-            return chain
-        with self.inside("("):
-            return Node("where", (chain, *self.listed(self.chain)))
+        conditions = tuple(one for one in quantified if one.kind not in ("index", "name"))
+        if not conditions and self.text == "(":
+            with self.inside("("):
+                conditions = self.listed(self.chain, (",", ";"))
+        first, *rest = chain.children if chain.kind == "chain" else (chain,)
+        if first.kind == "to":  # F \to c \quad (n \to \infty)
+            if [one.kind for one in conditions] != ["to"]:
+                raise self.wrong(r"expected where what goes, as in (n \to \infty)")
+            both = first.children[0], Node("relation", conditions, ARROW, first.place), first.children[1]
+            return replace(chain, kind="chain", children=(*both, *rest))
+        return _under(chain, *(one for one in conditions if one.kind != "index"))
 
     def quantified(self) -> list[Node]:
         r"""Read \forall i, j, or for which of them: what the letters run over follows from what they index."""
@@ -141,6 +154,8 @@ class _Parser(Expressions):
                 continue  # what stands at an arrow is no definition
             last = signs[-1] + 1
             needed = texts[last] in [*texts[:start], *texts[end:]] and texts[last] not in [*texts[start:last], *CONSTANTS]
+            if self.is_run(start):
+                continue
             if texts[signs[0]] == "=" and self.is_symbol(start, signs[0]):
                 defined.add(texts[start])
             elif {texts[sign] for sign in signs} == {"="} and texts[end] != ":" and needed and self.is_symbol(last, end):
@@ -177,6 +192,13 @@ class _Parser(Expressions):
         is_function = plain and matching(self.tokens, behind) == end - 1 and letter.text not in FUNCTIONS
         self.functions |= {letter.text} if is_function else set()
         return is_function
+
+
+def _under(clause: Node, *conditions: Node) -> Node:
+    """Return a clause with conditions, if there are any."""
+    before = clause.children if clause.kind == "where" else (clause,)
+    place = clause.place[0], max((one.place[1] for one in conditions), default=clause.place[1])
+    return Node("where", (*before, *conditions), "", place) if conditions else clause
 
 
 def _governed(premise: list[Node], statements: list[Node]) -> list[Node]:

@@ -68,12 +68,16 @@ def _reduced(evaluation: Scope, inner: Scope, operator: str, value: Value, lette
     shape[: evaluation.axes] = np.broadcast_shapes(tuple(shape[: evaluation.axes]), mask.shape)
     if math.prod(shape) > 4 * MOST_ENTRIES:
         raise Malformed(f"the sum has {math.prod(shape):,} terms; at most {4 * MOST_ENTRIES:,} are computed")
-    check_form(operator, value, *(("scalar", "matrix", *FLAT) if operator == r"\sum" else ["scalar"]))
+    check_form(operator, value, *(("scalar", "matrix", *FLAT) if operator in (r"\sum", r"\dots") else ["scalar"]))
     sign = -1 if operator.endswith(r"\min") else 1
     data = np.broadcast_to(sign * value.data, shape)
     if not mask.all():
         nothing = {r"\sum": 0, r"\prod": 1}.get(operator, -math.inf)
         data = np.where(lifted(mask, len(shape) - evaluation.axes), data, evaluation.number(nothing))
+    if operator == r"\dots":
+        if not mask.all():
+            raise Malformed("a vector of which some entries are missing has no meaning")
+        return inner.listed(value, tuple(letters))
     if operator in (r"\sum", r"\prod"):
         evaluation.note(Value(data))
         return value.like((np.sum if operator == r"\sum" else np.prod)(data, axis=axes, keepdims=True))

@@ -23,6 +23,7 @@ _LEXEMES = re.compile(
     |(?P<wide>\\[;:\ ]|\\quad\b|~)
     |(?P<thin>\s+|\\[,!>]|\\(?:limits|nolimits|displaystyle|textstyle|rm|sf|bf|it)(?![A-Za-z]))
     |(?P<size>\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z]))
+    |(?P<moment>\\mathbb\s*\{(?P<first>[VC])\}\s*\\(?:text|mathrm|operatorname)\s*\{(?P<rest>ar|ov)\})
     |(?P<word>\\(?:text|mathrm|operatorname\*?|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
     |(?P<style>(?P<face>\\(?:mathcal|mathbbm?|mathds|mathbf|mathsf|boldsymbol|bm)(?![A-Za-z]))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
@@ -127,7 +128,9 @@ def _lexed(latex: str) -> Iterator[Token]:
             wide = wide or kind == "wide"
             continue
         text = "0" + text if text[0] == "." and kind == "number" else SAME.get("".join(text.split()), text)
-        if kind == "word":
+        if kind == "moment":
+            kind, text = "word", match["first"] + match["rest"]
+        elif kind == "word":
             text = " ".join(re.sub(r"\\[ ,!]|~", " ", match["inside"]).split())
             if text.replace(" ", "") in COMMANDS:
                 kind, text = "command", COMMANDS[text.replace(" ", "")]
@@ -182,6 +185,9 @@ def _settled(tokens: Iterable[Token]) -> list[Token]:
                 top = inside.pop()
                 transposed = [Token("mark", "^", top.place), top]
                 new[start + 1 :] = [*inside, token]
+            if texts[1:] and {*texts} == {r"\prime"} and new[start - 1].text == "^":
+                new[start - 1 :] = [Token("mark", "'", one.place) for one in inside]
+                continue
             if not inside and start and new[start - 1].text not in ("^", "_") and new[start - 1].kind != "command":  # W_Q{}^\top
                 del new[start:]
                 continue

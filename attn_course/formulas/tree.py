@@ -186,6 +186,10 @@ def _filled(node: Node) -> str:
             return _joined(LISTS[node.kind], children)
         case "call":
             return _written_call(value, *children)
+        case "big" if value == r"\dots" and children[0].children[0].kind == "range":
+            letter, *ends = children[0].children[0].children
+            ends = [children[1].map(lambda one: end if one == letter else one) for end in ends]  # noqa: B023
+            return rf"({write(ends[0])}, \dots, {write(ends[1])})"
         case "big":
             above = "".join(f"^{{{write(item.children[2])}}}" for item in children[0].children if item.kind == "range")
             return f"{value}_{{{write(children[0])}}}{above} {write(children[1], OPERATION)}"

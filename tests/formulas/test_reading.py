@@ -38,6 +38,15 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (r"m_{ij}'^2", "(m'_{ij})^2"),
         (r"m_i^\prime", "m'_i"),
         (r"m^{\prime}_i", "m'_i"),
+        (r"m^{\prime\prime}_i", "m''_i"),
+        (r"x_1 y_1 + x_2 y_2 + \dots + x_{d_k} y_{d_k}", r"\sum_{\iota=1}^{d_k} x_\iota y_\iota"),
+        (r"y - x_2 - \cdots - x_{d_k - 1}", r"y + \sum_{\iota=2}^{d_k - 1} (-x_\iota)"),
+        (r"x_i \quad (i = 1, \dots, d_k)", r"x_i \quad (1 \le i \le d_k)"),
+        (r"x_i, \quad i = 1, 2, \dots, d_k", r"x_i \quad (1 \le i \le d_k)"),
+        (r"x_i \;\; \forall i \in \{0, \dots, d_k\}", r"x_i \quad (0 \le i \le d_k)"),
+        (r"\lim_{x \downarrow 0} x", r"\lim_{x \to 0^+} x"),
+        (r"\lim_{x \nearrow y} x", r"\lim_{x \uparrow y} x"),
+        (r"\mathbb{V}\mathrm{ar}[x_i]", r"\mathrm{Var}[x_i]"),
         (r"\exp{(x_i)} y_i", r"\exp(x_i) y_i"),
         (r"\ln{\left(x_i + 1\right)}^2", r"(\ln(x_i + 1))^2"),
         (r"\sum_{j \not= 1} x_j", r"\sum_{j \ne 1} x_j"),
@@ -122,6 +131,7 @@ def test_what_is_no_name_beneath_a_name_is_an_index():
 def test_a_letter_before_a_parenthesis_is_a_call_only_for_a_function():
     assert read_expression("f(x)", ["f()", "x"]).kind == "call"
     assert read_expression("f(x)", ["f", "x"]).kind == "product"
+    assert read_expression("f^{(3)}(x)", ["f()", "x"]).value == "f" + 3 * "'"
     assert read("y = f(x), \\qquad f(u) = u^2", ["x", "y"]).children[0].children[2].kind == "call"
 
 
@@ -160,6 +170,10 @@ def test_a_remark_belongs_to_its_clause_and_is_no_part_of_what_it_claims(latex):
     assert clause.children == read("a = b", "ab").children[0].children
     assert clause.value in latex
     assert read(write(formula), "ab") == formula
+
+
+def test_where_something_goes_may_stand_behind_its_limit():
+    assert read(r"a \to b < c \quad (d \to \infty)", "abcd") == read(r"a \xrightarrow[d \to \infty]{} b < c", "abcd")
 
 
 def test_a_condition_belongs_to_its_clause():

@@ -24,7 +24,7 @@ def _pairs(given: dict[str, Any], states: list[np.ndarray]) -> Givens:
 
 
 # ---- forget, then correct
-@claim("gated-delta-step", rests_on="delta-rule linear-attention-with-decay")
+@claim("gated-delta-step", rests_on="delta-rule linear-attention-with-decay", may_be="negative")
 def _(normal, rng, T, d_k, d_v):
     r"""S_t = D_t + \beta_t\, k_t\, (v_t - D_t^\top k_t)^\top, \qquad D_t = \mathrm{diag}(a_t)\, S_{t-1}
     where 0 < a_t <= 1: what each feature keeps; one number for all features, or one for each
@@ -51,7 +51,7 @@ def _(normal, rng, T, d_k, d_v):
     return _pairs(given, states)
 
 
-@claim("gated-erase-then-write", rests_on="gated-delta-step erase-then-write")
+@claim("gated-erase-then-write", rests_on="gated-delta-step erase-then-write", may_be="negative")
 def _(normal, rng, T, d_k, d_v):
     r"""S_t = \bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t)\, S_{t-1} + \beta_t\, k_t v_t^\top
     Multiply out. One gate for all features may stand anywhere in the product; gates of their own do not commute with the key's.

@@ -11,7 +11,7 @@ claim = about("O7")
 
 
 # ---- the same key again and again
-@claim("powers-of-an-erasure", rests_on="erase-then-write delta-transition-norm")
+@claim("powers-of-an-erasure", rests_on="erase-then-write delta-transition-norm", may_be="negative")
 def _(normal, rng, n, d_k, draw):
     r"""\bigl( I - \beta\, k k^\top \bigr)^{n} = I - \bigl( 1 - (1 - \beta)^n \bigr)\, k k^\top
     where |k| = 1
@@ -85,7 +85,7 @@ def _(rng):
     return unit | {r"\theta": theta, r"\varphi": phi}
 
 
-@claim("two-steps-a-token", rests_on="gated-erase-then-write two-reflections-rotate")
+@claim("two-steps-a-token", rests_on="gated-erase-then-write two-reflections-rotate", may_be="negative")
 def _(normal, rng, d_k, d_v):
     r"""S_t = H_2 H_1\, \mathrm{diag}(a)\, S_{t-1} + \beta_1\, H_2\, k_1 v_1^\top + \beta_2\, k_2 v_2^\top, \qquad
         H_j = I - \beta_j\, k_j k_j^\top

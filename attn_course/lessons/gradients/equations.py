@@ -195,7 +195,7 @@ def _(normal, T_q, T_k, d_k, d_v):
 
 
 # ---- The check by differences
-@claim("central-difference-error", rests_on="gradient-collects-all-outputs")
+@claim("central-difference-error", rests_on="gradient-collects-all-outputs", may_be="negative")
 def _(normal, rng, n):
     r"""\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4)
     where f has five continuous derivatives near x

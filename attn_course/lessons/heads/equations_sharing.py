@@ -31,7 +31,7 @@ def _(normal, rng, T, H, d_x, d_y):
     return {"S": matrices(diagonals), "X": X, "W": matrices(W), "Y": Y, r"\Delta": shifts, "H": H}
 
 
-@claim("score-peaked-at-shift", serves="H5")
+@claim("score-peaked-at-shift", serves="H5", may_be="negative")
 def _(rng, draw):
     r"""-\alpha\,(1,\, -2\Delta) \cdot (\delta^2,\, \delta) = -\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2
     where delta = key position minus query position

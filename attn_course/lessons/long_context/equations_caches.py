@@ -79,9 +79,9 @@ def _(normal, n, draw):
         cut off instead of rounded: + \frac{1}{2} ->
         the least number forgotten on the way back: = m + \Delta -> = \Delta
     """
-    x, B = normal(n) + 3, draw + 1
+    x, B = normal(n), draw + 1
     if draw == 1:  # halfway between two levels, which is rounded up
-        x = np.resize([3.0, 6.0, 3.5, 4.5, 5.5], n)
+        x = np.resize([-1.0, 2.0, -0.5, 0.5, 1.5], n)
     return {"x": vector(x), r"\hat{x}": vector(quantise(x[None], B, "token").restored()[0]), "B": B}
 
 
@@ -100,7 +100,8 @@ def _(rng, n, draw):
     B, step = draw + 1, 0.5
     x = step * rng.uniform(0, 2**B - 1, size=n)
     x[:3] = 0, step * (2**B - 1), step * (0.5 if draw else 1)  # once half of a step, which is rounded up
-    return {"x": vector(x + 3), r"\hat{x}": vector(quantise(x[None] + 3, B, "token").restored()[0]), "B": B}
+    x -= step  # of both signs
+    return {"x": vector(x), r"\hat{x}": vector(quantise(x[None], B, "token").restored()[0]), "B": B}
 
 
 @claim("quantised-score-error", rests_on="quantisation-error")
@@ -114,10 +115,10 @@ def _(normal, rng, T, d_k, draw):
     """
     keys = normal(T, d_k)
     q, steps = normal(d_k), 2.0 ** rng.integers(-3, 3, size=d_k)
-    if draw == 1:  # each entry half a step up, where q has one sign
-        keys[:3] = np.zeros(d_k), 3 * steps, 1.5 * steps
+    if draw:  # each entry half a step up, or nearly so far down: no two errors cancel; once q has one sign
+        q = -np.abs(q) if draw == 1 else q
+        keys[:3] = np.zeros(d_k), 3 * steps, np.where(q < 0, 1.5, 1.49) * steps
         keys[3:] = keys[3:].clip(0, 1) * steps
-        q = -np.abs(q)
     quantised = quantise(keys, 2, "channel")
     return {"q": vector(q), "k": vector(keys[2]), r"\hat{k}": vector(quantised.restored()[2]), r"\Delta": vector(quantised.step[0])}
 

@@ -129,7 +129,7 @@ def _(normal, b, d_k, d_v, draw):
 
 
 # ---- the difference of two maps
-@claim("differential-attention", serves="O6", rests_on="output-of-a-query masking-renormalises-weights")
+@claim("differential-attention", serves="O6", rests_on="output-of-a-query masking-renormalises-weights", may_be="negative")
 def _(normal, rng, T, d_k, d_v):
     r"""z = \sum_j a_j\, v_j, \qquad a_j = \sigma(s)_j - \lambda\, \sigma(s')_j
     where s, s' = scores of two pairs of queries and keys ;; one set of values

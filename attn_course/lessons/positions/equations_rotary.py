@@ -167,7 +167,7 @@ def _(normal, rng, T, n, e):
     return known | halves(q, k, n) | {"t": index(0, T - 1), "u": index(0, T - 1)}
 
 
-@claim("temperature-on-rotated-features", rests_on="partial-rope-score yarn-sharpens-weights")
+@claim("temperature-on-rotated-features", rests_on="partial-rope-score yarn-sharpens-weights", may_be="negative")
 def _(normal, rng, T, n, e):
     r"""s'_{tu} = c^2\, s_{tu} - (c^2 - 1)\, q_t \cdot k_u
     where s': cosines and sines multiplied by c ;; s: by 1 ;; q, k: the features that are not rotated

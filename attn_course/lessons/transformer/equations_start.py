@@ -34,7 +34,7 @@ def _(normal, rng, K, m, d):
     return {"h": rows(normal(K, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "K": K}
 
 
-@claim("gelu-moments", rests_on="gelu-as-integral")
+@claim("gelu-moments", rests_on="gelu-as-integral", may_be="negative")
 def _(rng):
     r"""\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad
         \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}}

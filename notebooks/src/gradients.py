@@ -158,7 +158,7 @@ check("gain-over-mixture", my_d_scores)
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
+# The gradient of a query is a weighted sum of keys, and the gradient of a key is a weighted sum of queries.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -222,7 +222,7 @@ s = q @ k.T / math.sqrt(4)
 p = torch.softmax(s, dim=1)
 s.retain_grad()
 p.retain_grad()
-(p @ v).backward(torch.tensor(d_z))
+(p @ v).backward(torch.tensor(d_z))  # from dZ back
 
 output, weights = forward(*arrays)
 d_p, d_s = d_z @ arrays[2].T, my_d_scores(weights, output, arrays[2], d_z)
@@ -340,9 +340,9 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
+# - For each entry ask which outputs it touches and how fast, and sum.
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
-# - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
+# - The gradient of a query is a weighted sum of keys, and the gradient of a key is a weighted sum of queries.
 # - Test a backward pass stage by stage, on inputs whose sizes all differ.
 #
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher

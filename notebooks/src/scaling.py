@@ -126,7 +126,7 @@ figures.scale_explorable()
 # believes in noise. Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
 #
 # The third picture shows for each query the largest factor by which the Jacobian of its softmax stretches a change of the scores. Not
-# divided, the mean even rises at first. So look at the dots near the floor: 11 of the 64 queries lie below 0.01 at $d_k = 64$, and 41 at
+# divided, the mean even rises at first: a Jacobian is largest where two keys share the weight. So look at the dots near the floor: 11 of the 64 queries lie below 0.01 at $d_k = 64$, and 41 at
 # 1024. Their weights hardly move when a score does.
 #
 # </details>
@@ -222,7 +222,7 @@ def steps_until_learnt(w_query, w_key, divisor, step_size):
 
 
 # %% [markdown] id="slow-predict"
-# Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1. The
+# Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on average over such matrices. The
 # **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but its $W_Q$ is divided by 8. Each
 # gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
 
@@ -250,7 +250,7 @@ for name, layer in layers.items():
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. The queries and keys of a new layer come out of its
+# The queries and keys of a new layer come out of its
 # matrices, and nobody promises that their entries have variance 1. So measure, then mend.
 
 # %% [markdown] id="own-question"
@@ -319,7 +319,7 @@ verify_lesson("scaling")
 #
 # - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which under the usual assumption is $d_k$ on
 #   average.
-# - The scale is no new ability, for $W_Q$ can hold the factor. It changes the training. In our task a start of variance 64 took SGD seven
+# - The scale is no new ability, for $W_Q$ can hold the factor. It changes the training. In our task a start of variance 64 took SGD six
 #   times the steps.
 
 # %% [markdown] id="summary-answer"
@@ -557,7 +557,7 @@ print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
 for factor in (1, 100):  # of W_Q
     plain = (factor * query @ key.T / 8)[0].round(2)
-    normed = 8 * reference.cosine_scores(factor * query, key)[0].round(2)
+    normed = (8 * reference.cosine_scores(factor * query, key)[0]).round(2)
     print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="held"
@@ -642,8 +642,8 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
-# Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
-# good. Before the first step most silent queries are wrong, but raising the wrong ones helps less, everywhere, than raising
+# Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control wins back
+# half or more of what raising does. Before the first step most silent queries are wrong, but raising the wrong ones helps less, everywhere, than raising
 # those that are right already.
 #
 # Most queries are not silent: at 64 the mean length of $g$ falls by a third only. And the mean norm of $J$, the largest factor by which it

@@ -139,8 +139,8 @@ const start = (root) => {
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",
-    none: " None of the numbers that you can change here hides it: the mistake shows on all that were tried.",
-    nearly: " No numbers that this page has tried hide it, but very large ones make the sides equal to the digits shown.",
+    none: " None of the numbers that were tried hides it.",
+    nearly: " None that were tried hide it, but very large ones make the sides equal to the digits shown.",
   };
   const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };
   const searches = {};
@@ -204,27 +204,29 @@ const start = (root) => {
     return tables.join("");
   };
   const relation = (number, one) => {
-    const sign = (side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "");
-    const agree = !counted([one]).fail && one.chain.signs.every((sign) => sign === "equal");
+    const holding = (link) => one.cases.every((each) => !each || each.fits.every((links) => links[link]));
+    const said = one.chain.signs.map((sign, link) => SAID[sign === "equal" && !holding(link) ? "unequal" : sign]);
+    const sign = (side) => (side ? `<span class="alv-sign">${said[side - 1]}</span>` : "");
+    const agree = said.every((one) => one === "=");
     return `<div class="alv-chain${agree ? " alv-agree" : ""}">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
     const { all, fail, defined } = counted(found), own = counted(right), signs = new Set(found.flatMap(({ chain }) => chain.signs));
     const word = signs.size === 1 && signs.has("equal") ? "differ" : "fail";
-    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that does not exist, or some are too large. Change one."];
-    if (own.fail) return ["lost", `On these numbers the equation as printed does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
+    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
+    if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
     if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
-      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : HIDING[search(true)?.state] ?? "";
+      const asks = !life.inputs.length ? " Its numbers belong together: none can be changed alone." : HIDING[search(true)?.state] ?? "";
       return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
     }
     const asks = form === seen || !life.inputs.length ? "" : SHOWING[search(false)?.state] ?? "";
-    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown</b>, but not the same: the mistake is too small to see.${asks}`];
-    return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}, and no test on them can tell it from the equation.${asks}`];
+    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown</b>, not the same: the mistake is too small to see.${asks}`];
+    return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}: no test on them tells the two apart.${asks}`];
   };
 
   const draw = (renewed, focus) => {

@@ -79,7 +79,9 @@ def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
     assert text(page, "named") == "Not the equation: normalised over the queries"
     assert text(page, "verdict").startswith("9 of 9 differ.")
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 9
+    assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "≠"
     mistake(page, "as printed")
+    assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "="
     assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() == printed
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 0
 
@@ -151,7 +153,7 @@ def test_a_question_is_asked_only_where_it_has_an_answer(page: Page):
     mistake(page, "normalised over the queries")
     expect(page.locator(f"{WEIGHTS} .alv-verdict")).to_contain_text("Can you find")
     mistake(page, "divided by lse", "log-softmax")  # of scores whose lse is 1 there are none among whole numbers
-    expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("None of the numbers that you can change here hides it")
+    expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("None of the numbers that were tried hides it")
     assert page.locator(f"{of('log-softmax')} .alv-some").get_attribute("aria-disabled") == "true"
     mistake(page, "tanh(q + k) itself", "additive-score")
     assert text(page, "verdict", "additive-score") == "This form never fits: left is a number, right is a column (3 x 1)."
@@ -166,7 +168,7 @@ def test_what_agrees_by_rounding_is_not_said_to_be_the_same(page: Page):
         for column, number in enumerate(numbers):
             page.locator(f"{WEIGHTS} [data-at='s,{row},{column}']").fill(str(number + row))
     page.keyboard.press("Enter")
-    assert text(page, "verdict").startswith("Equal to the digits shown, but not the same")
+    assert text(page, "verdict").startswith("Equal to the digits shown, not the same")
 
 
 def test_keys_go_through_the_numbers(page: Page):

@@ -93,8 +93,13 @@ def _with_both_signs(latex: str) -> str:
     parts = _STATEMENTS.split(latex)
     for place, part in enumerate(parts):
         if len(_BOTH.findall(part)) > 1:
-            parts[place] = r", \qquad ".join(_BOTH.sub(lambda sign: signs[sign[1] == "mp"], part) for signs in ("+-", "-+"))  # noqa: B023
+            parts[place] = r", \qquad ".join(_signed(part, signs) for signs in ("+-", "-+"))
     return "".join(parts)
+
+
+def _signed(statement: str, signs: str) -> str:
+    r"""Return a statement with the first sign in the place of \pm, and the second in that of \mp."""
+    return _BOTH.sub(lambda sign: signs[sign[1] == "mp"], statement)
 
 
 def _with_arguments(latex: str, givens: Givens) -> str:

@@ -520,9 +520,8 @@ def _rearranged(formula: Formula) -> Iterator[Formula]:
             for chosen in itertools.combinations(range(len(every)), count):
                 moved = [Node(kind, tuple(one for place, one in enumerate(every) if place in chosen))]
                 moved.append(Node(kind, tuple(turn(one) for place, one in enumerate(every) if place not in chosen)))
-                tree = formula.tree.map(lambda node: replace(node, children=(moved[0], sign, moved[1])) if node == chain else node)  # noqa: B023
                 with contextlib.suppress(FormulaError):
-                    yield formula.with_tree(tree)
+                    yield formula.with_tree(formula.tree.with_node(chain, replace(chain, children=(moved[0], sign, moved[1]))))
 
 
 def _negative(node: Node) -> Node:

@@ -68,6 +68,10 @@ class Node:
         same = all(map(operator.is_, children, self.children))  # what does not change is kept, and what is known of it
         return change(self if same else Node(self.kind, children, self.value, self.place))
 
+    def with_node(self, old: "Node", new: "Node") -> "Node":
+        """Return the tree with one node in the place of every one that equals another."""
+        return self.map(lambda node: new if node == old else node)
+
     def letters(self) -> frozenset[str]:
         """Return the letters of the indices in it that nothing in it binds."""
         if self._letters is None:
@@ -188,8 +192,8 @@ def _filled(node: Node) -> str:
             return _written_call(value, *children)
         case "big" if value == r"\dots" and children[0].children[0].kind == "range":
             letter, *ends = children[0].children[0].children
-            ends = [children[1].map(lambda one: end if one == letter else one) for end in ends]  # noqa: B023
-            return rf"({write(ends[0])}, \dots, {write(ends[1])})"
+            first, last = (write(children[1].with_node(letter, end)) for end in ends)
+            return rf"({first}, \dots, {last})"
         case "big":
             above = "".join(f"^{{{write(item.children[2])}}}" for item in children[0].children if item.kind == "range")
             return f"{value}_{{{write(children[0])}}}{above} {write(children[1], OPERATION)}"

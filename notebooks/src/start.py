@@ -204,7 +204,9 @@ check("output-of-one-query", my_answer)
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
 query = X @ W_Q
+W_K = np.array([[1, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
 print("query of tired:", query[6])
+print("X W_K are the keys:", np.array_equal(X @ W_K, key))
 
 # %% [markdown] id="projections-predict"
 # "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as in your first turn.

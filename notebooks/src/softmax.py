@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are positive
-# and sum to 1. There are countless ways to make such weights, yet attention, some chess ratings and the physics of heat all use the same
+# Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are never
+# negative and sum to 1. There are countless ways to make such weights, yet attention, some chess ratings and the physics of heat all use the same
 # one. What is special about it?
 #
 # **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
@@ -24,7 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# In the machine, this is the lit step:
+# In the machine of lesson {lesson}`start`, this is the lit step ($T$ and $H$ count tokens and heads there, not below):
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -33,9 +33,9 @@ figures.machine()
 
 # %% [markdown] id="definition"
 # Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts. For "cat" this is
-# $55 / 58 \approx 0.95$. "Cat" is 4 points ahead of "tired" and gets $e^4 \approx 55$ times its weight.
+# $55 / 58 \approx 0.95$. A token that is $d$ points ahead of another gets $e^d$ times its weight.
 #
-# The *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
+# The *softmax* turns any finite scores $z = (z_1, \ldots, z_n)$ into weights:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -48,19 +48,18 @@ from attn_course import alive
 alive("softmax")
 
 # %% [markdown] id="met"
-# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$. Some chess ratings use it: a player who is
-# about 174 points ahead has $x = 1$, and is expected to win 73 % of the points.
+# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$. Some chess ratings use it, with a score for
+# every $400 / \ln 10 \approx 174$ rating points: a player with $x = 1$ is expected to win 73 % of the points.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
 # Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
-# goes to the best token, even if another is only a hair behind. So we reward doubt as well.
+# goes to the best token, even if another is only a hair behind. So we reward doubt as well, which is how evenly weights are spread.
 #
 # In 1948 Claude Shannon asked three things of a measure of doubt. It is continuous. If all weights are equal, it grows with their
-# number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
-# average doubt within the groups, is the whole doubt. (For 1/2, 1/4 and 1/4, the last two a group, that is $\ln 2$ plus half of $\ln 2$.) Up to a
-# factor, only one formula does all three:
+# number. And if a choice is made in two stages, first of a group and then within it, the whole doubt is that about the group plus the
+# average doubt within the groups. Up to a positive factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 
@@ -71,7 +70,7 @@ alive("softmax")
 #
 # The entropy is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average
 # score, for now with the factor 1. This is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$,
-# weights in between then beat both extremes:
+# weights in between beat both extremes:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -90,8 +89,8 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
 #
-# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, only the other terms are left, and so the
-# bound becomes smaller.
+# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, all these sums run over the other tokens only.
+# Then the right side has fewer terms and is smaller than $\mathrm{lse}(z)$.
 
 # %% [markdown] id="winner"
 # When is $\mathrm{lse}(z)$ reached? No $p_i$ may be 0, and all $e^{z_i} / p_i$ must be the same number $N$.
@@ -134,15 +133,15 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, and here von Neumann's first reason comes back. A gas in equilibrium with a heat bath is in
-# each of its states with just such a probability, where the score of a state is minus its energy (in suitable units). If $T$ is small, the best
+# The price $T$ is called the **temperature**, and von Neumann's first reason comes back. A gas in equilibrium with a heat bath is in
+# each of its states with just such a probability, with minus its energy for the score of a state. If $T$ is small, the best
 # token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. SmolLM2, the model of lesson {lesson}`start`, is to
 # continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights add up to 90 percent.
 # **Predict** for $T = 0.5$ and for $T = 2$ how many are needed: fewer than ten, dozens, or thousands? (At $T = 2$ each amount
-# becomes its root. What does that do to tens of thousands of tiny ones?) Does "Paris" stay first?
+# becomes its root.) Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -151,21 +150,23 @@ measured = SMOLLM2.load().results[0]["at the end of a start"]
 print("The capital of France is")
 for temperature in ("0.5", "1", "2"):
     found = measured[temperature]
-    print(f"T = {temperature}: {measured['words'][0]} {found['weights'][0]:.2f}")
+    paris, *others = np.round(found["weights"], 3)
+    print(f"T = {temperature}: Paris {paris}, the next two {others[0]}, {others[1]}")
     print("  tokens that hold 90 %:", found["words that hold 90 %"])
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. But at $T = 2$ its weight is only 0.05, because the others are so many.
+# of scores. At $T = 2$ its weight is only 0.05. Against the next two alone it would keep 0.71 (0.052 of 0.074), so it is the many others
+# that take the rest.
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
 # Training needs many derivatives of softmax weights. One lemma gives them all.
 #
-# Let three tokens have the softmax weights $p = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
-# $f = (2, 4, 0)$. The average of $f$ is $2.2$. Now the scores $z$ begin to move, at the rates
-# $r = (1, 0, -1)$. Does the average rise?
+# Let three tokens have the softmax weights $p = \sigma(z) = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
+# $f = (2, 4, 0)$. The average of $f$ is $2.2$. The scores $z$ begin to move, at the rates $r = (1, 0, -1)$. Does this average rise or
+# fall? The lemma will say how fast.
 
 # %% [markdown] id="lemma-weights"
 # **First the weights.** Let scores and numbers be differentiable functions of a number $\theta$. A dot is the derivative with
@@ -174,7 +175,7 @@ for temperature in ("0.5", "1", "2"):
 #
 # $$\frac{\dot p_j}{p_j} = r_j - \bar r$$
 #
-# A weight grows if its score rises faster than the average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
+# A weight grows if its score rises faster than the average of the scores, under $p$. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
 # loses weight, although its score rests.
 
 # %% [markdown] id="lemma-proof"
@@ -193,7 +194,7 @@ for temperature in ("0.5", "1", "2"):
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, as large as its weight. A rectangle joins it to the cross of the two averages. Its
+# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its
 # area is the product of the two deviations, negative at the upper left and the lower right. The weighted average of these areas is the
 # covariance:
 
@@ -213,14 +214,14 @@ figures.covariance(p, rate, f)
 # ### Who pays?
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
-# Then the average rate is $p_j$, and the second sum of the product rule is all that is left:
+# Then $r_j = 1$, the other rates are 0, and their average is $p_j$. Only the second sum of the product rule is left:
 #
 # $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (r_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
 
 # %% [markdown] id="jacobian-entries"
 # Each weight $p_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
-# which is 1 if $i = j$ and else 0, and the slope of $p_i$ is $p_j\, (\delta_{ij} - p_i)$. If $i \ne j$, this is $-p_i\, p_j$, so we may
-# exchange $i$ and $j$. With the usual letter $s$ for $\sigma(z)$, this is
+# which is 1 if $i = j$ and else 0, and the slope of $p_i$ is $p_j\, (\delta_{ij} - p_i)$. This does not change if $i$ and $j$ change places.
+# It is usually written the other way round, with $s$ for the weights $\sigma(z)$, and so we do from here on:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -229,7 +230,7 @@ figures.covariance(p, rate, f)
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 
 # %% [markdown] id="jacobian-predict"
-# The scores of `the cat sat because it was tired` were $-1, 4, -2, 0, -2, -1, 0$. **Predict** who pays most when that of "tired"
+# The scores of `the cat sat because it was tired` were $-1, 4, -2, 0, -2, -1, 0$. **Predict** who pays most when the score of "tired"
 # rises, and which two tokens pay least.
 
 # %% id="jacobian-code" tags=["predicted"]
@@ -257,9 +258,10 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
-# Must a model build $J$ to learn? It is given $g_i = \partial L / \partial s_i$, the gradient of its loss with respect to the weights. It
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. Hold $g$ fixed: then this is the slope
-# of the average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
+# Must a model build $J$ to learn? Training gives it $g_i = \partial L / \partial s_i$, the gradient of its loss $L$ with respect to the
+# weights. It needs the gradient with respect to the scores, which the chain rule says is
+# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, or $J^\top g$. Hold $g$ fixed: then this is the slope of the
+# average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -272,7 +274,7 @@ check("pull-back-one-row", my_pull)
 # `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="vjp-result"
-# For all scores at once, with $\odot$ for multiplying entry by entry ($J$ is symmetric, so $J^\top$ is $J$):
+# For all scores at once, with $\odot$ for multiplying entry by entry:
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
@@ -281,8 +283,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`. **Predict** what the
-# formula as typed gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each of them first.
+# The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`; shorter formats overflow sooner. **Predict** what the code of
+# section {section}`hook` gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each first.
 
 # %% id="overflow-code" tags=["predicted"]
 for dtype in (np.float16, np.float32, np.float64):
@@ -295,8 +297,7 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# The formula as it stands gives NaN, because inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right
-# to the precision of each format.
+# All exponentials overflow, and inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right.
 
 # %% [markdown] id="shift"
 # On paper the subtraction changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
@@ -313,8 +314,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell runs anywhere: softmax along any axis, and your `my_pull` with an axis. We raise one score a little. For
-# each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives.
+# This cell runs anywhere: softmax along any axis, and `pull`, your `my_pull` along any axis. The scores lie near 1000. We raise one a
+# little, and compare the slope of $\sum_i g_i s_i$ with what `pull` gives.
 
 # %% id="own-code"
 import numpy as np
@@ -361,7 +362,7 @@ verify_lesson("softmax")
 #   gradient; the temperature is the price of entropy.
 # - An average under softmax weights changes by the average change plus a covariance. If one score moves and the numbers $g$ rest, this is
 #   $s_j\, (g_j - s \cdot g)$, so a backward pass needs no Jacobian.
-# - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
+# - Subtract the maximum of each row, if it is finite, first. On paper no weight changes, and no exponential overflows.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -452,7 +453,7 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 
 # %% [markdown] id="contest"
 # In the 1970s the economist Daniel McFadden gave each way of travelling to work a score, added a random error, and assumed that people take
-# the largest. With the right error their shares are those of softmax. Which error is it? Let $z_j + \xi_j$ be the reading of score $j$,
+# the largest. Is there an error for which their shares are those of softmax? Let $z_j + \xi_j$ be the reading of score $j$,
 # where the errors $\xi_j$ are independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the
 # errors are normal, and the scores are $(x, 0)$.
 
@@ -492,7 +493,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% id="contest-code"
 rng, size, z = np.random.default_rng(1), (1_000_000, 3), np.array([2.0, 1.0, 0.0])
-spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
+spread = math.pi / math.sqrt(6)  # of Gumbel's noise; its mean moves every score alike
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     of_two = (z + noise)[:, :2].argmax(axis=1)
@@ -504,8 +505,8 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     print(f"it takes {taken[0]:.1%}, {taken[1]:.1%} of their wins")
 
 # %% [markdown] id="contest-answer"
-# With normal noise the third score takes a larger share of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
-# parts, and the odds stay at $e \approx 2.72$.
+# With normal noise the third score takes a larger share of the wins of the second, and raises the odds. With Gumbel noise they stay at
+# $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"
 # ## Deeper: what else the lemma gives, and how sure a softmax can be
@@ -527,7 +528,8 @@ for temperature in (2.0, 1.0, 0.5):
 # ### Saturation
 #
 # When do small changes of the scores hardly reach the weights? If one weight is near 1, the others are near 0, and so is every entry of
-# $J$, $s_i (1 - s_i)$ or $-s_i s_j$: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
+# $J$, $s_i (1 - s_i)$ or $-s_i s_j$: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$, with
+# $J$ at the scores $z / T$.
 # When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures a matrix by its *spectral
 # norm*, the largest factor by which it stretches a vector.
 
@@ -554,7 +556,7 @@ for temperature in (1.0, 0.6, 0.25):
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
+# So a query cannot look at nothing. Trained models often put much weight on the first token, which is then called a sink (Xiao, 2023).
 
 # %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and

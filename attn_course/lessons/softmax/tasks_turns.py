@@ -214,7 +214,7 @@ def my_lse(blocks):
     gives $\ln 2$. Look at each block once, without joining blocks and without a library's log-sum-exp.
 
     - There are one or more blocks, and none is empty.
-    - A block is a 1-D float64 array of finite scores, of any size and either sign
+    - A block is a 1-D float64 array of finite scores, large or small, of either sign
       {case}`scores near minus two thousand million`.
     """
     row_max, row_sum = -np.inf, 0.0

@@ -23,6 +23,7 @@ _SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#
 _INLINE = re.compile(r"\$([^$]*)\$")
 _ITEM = re.compile(r"\n[ \t]*([-+*]|\d+[.)])[ \t]")  # where Markdown begins an item of a list
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_SECTION = re.compile(r"\b[Ss]ection[\s#]+(\d+(?:\.\d+)+)")
 _NUMBERED = re.compile(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)')
 
 
@@ -146,6 +147,12 @@ def role_findings(text: str) -> Iterator[Finding]:
             name = value.value.id if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.Name) else ""
             if name in ("eq", "key", "task", "lesson", "section") and isinstance(after, ast.Constant) and str(after.value).startswith("`"):
                 yield None, f"line {node.lineno}: wanted no role in an f-string, got {{{name}}}"
+
+
+def section_number_findings(text: str) -> Iterator[Finding]:
+    """A section of the course is cited by its name: a number would become wrong, and a number of another text would become a link."""
+    for number in _SECTION.findall(text):
+        yield None, f"wanted a section by its name, or § {number} of another text; got section {number}"
 
 
 def _tagged(book: NotebookNode) -> Iterator[tuple[str, str, str]]:

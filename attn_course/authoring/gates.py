@@ -98,7 +98,8 @@ def text_gate(written: Written) -> Iterator[Problem]:
             found += formulas.only_lessons_findings(book)
         yield from _placed(written.source(folder), found)
     for source in dict.fromkeys(map(written.source, written.books)):
-        yield from _placed(source, formulas.role_findings((written.root / source).read_text(encoding="utf-8")))
+        text = (written.root / source).read_text(encoding="utf-8")
+        yield from _placed(source, [*formulas.role_findings(text), *formulas.section_number_findings(text)])
     known = {label for labels in numbers.tables()["labels"].values() for label in labels}
     for path in sorted((written.root / "attn_course" / "lessons" / written.slug).glob("*.py")):
         text = path.read_text(encoding="utf-8")

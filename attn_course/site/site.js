@@ -162,7 +162,7 @@
   // ---- On paper the title stands at the foot of each page, and below the game where it is played
   const foot = document.createElement("style");
   foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }
-    @media print { .brk::after { content: ${JSON.stringify(`Play it at ${new URL(`${root}break.html`, location)}`)}; } }`;
+    @media print { .brk::after { content: ${JSON.stringify(location.protocol === "file:" ? "To be played on a screen." : `Play it at ${new URL(`${root}break.html`, location)}`)}; } }`;
   document.head.append(foot);
 
   // ---- The first page leads back to the lesson that was read last

@@ -402,7 +402,7 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 # - *down*: $c_t = x_t W_{DKV}$, with $d_c$ numbers; only this is kept;
 # - *up*: $k_t = c_t W_{UK}$ and $v_t = c_t W_{UV}$, different for each head.
 #
-# This is what DeepSeek-V2 does (its section 2.1.2).
+# This is what DeepSeek-V2 does (its § 2.1.2).
 
 # %% [markdown] id="latent-absorb"
 # But rebuilding keys of the whole past in every step would be terrible. Here {eq}`absorbed-score` comes in. The up-projection of the
@@ -656,7 +656,7 @@ figures.latent_flow(absorbed=True)
 # $$\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad
 #  d_c = 4\, d_{\mathrm{head}}, \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}} \label{latent-cache-equivalent-groups}$$
 #
-# as many bytes as grouped attention with $H_{kv} = 2.25$ groups (its section 2.1.4). **Predict** the order of these models by bytes per
+# as many bytes as grouped attention with $H_{kv} = 2.25$ groups (its § 2.1.4). **Predict** the order of these models by bytes per
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 
@@ -792,7 +792,7 @@ verify_lesson("absorption")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - DeepSeek-AI (2024), [arXiv:2405.04434](https://arxiv.org/abs/2405.04434): latent attention (section 2.1), its sizes, the
+# - DeepSeek-AI (2024), [arXiv:2405.04434](https://arxiv.org/abs/2405.04434): latent attention (§ 2.1), its sizes, the
 #   comparison with 2.25 groups; all formulas in appendix C.
 # - N. Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": QK and OV circuits.
 # - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150), and J. Ainslie et al. (2023),

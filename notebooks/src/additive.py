@@ -392,7 +392,7 @@ print(f"ratio {additive_ms / dot_ms:.0f}")
 # %% [markdown] id="spread"
 # ## When was it ahead, and why no longer?
 #
-# Vaswani et al. (2017, section 3.2.1) report: similar for small $d_k$, but additive ahead of the *unscaled* dot product for
+# Vaswani et al. (2017, § 3.2.1) report: similar for small $d_k$, but additive ahead of the *unscaled* dot product for
 # large $d_k$. We can derive what happens at the start. **Assume** $d_q = d_k = d_h = d$, independent standard normal vectors,
 # and independent weights of mean 0 and variance $1/d$, in $v$ too. Each unit then sees a sum of variance 2, nearly normal for
 # large $d$; $d$ units with $v_r$ of variance $1/d$ add up to the variance of one:
@@ -596,7 +596,7 @@ verify_lesson("additive")
 # - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): Eqs. 4 to 6, the aligner.
 # - K. Cho et al. (2014), [arXiv:1406.1078](https://arxiv.org/abs/1406.1078): the fixed-length vector; and
 #   [arXiv:1409.1259](https://arxiv.org/abs/1409.1259): its quality falls with the length of the sentence.
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): section 3.2.1, additive against dot product.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.1, additive against dot product.
 # - D. Britz et al. (2017), [arXiv:1703.03906](https://arxiv.org/abs/1703.03906): additive against multiplicative, at scale.
 # - M.-T. Luong, H. Pham and C. Manning (2015), [arXiv:1508.04025](https://arxiv.org/abs/1508.04025): multiplicative scores.
 # - S. Jain and B. Wallace (2019), [arXiv:1902.10186](https://arxiv.org/abs/1902.10186): attention is not explanation.

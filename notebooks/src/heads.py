@@ -575,7 +575,7 @@ break_the_machine("heads-tiled")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): section 3.2.2, heads and their cost.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.2, heads and their cost.
 # - J.-B. Cordonnier, A. Loukas and M. Jaggi (2020), [arXiv:1911.03584](https://arxiv.org/abs/1911.03584): heads and
 #   convolutions, the quadratic encoding.
 # - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the low-rank bottleneck.

@@ -735,7 +735,7 @@ verify_lesson("masking")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): section 3.2.3, masking inside
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.3, masking inside
 #   attention.
 # - R. Child et al. (2019), [arXiv:1904.10509](https://arxiv.org/abs/1904.10509): sparse patterns.
 # - I. Beltagy, M. Peters and A. Cohan (2020), [arXiv:2004.05150](https://arxiv.org/abs/2004.05150): sliding windows,

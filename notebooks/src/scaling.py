@@ -700,7 +700,7 @@ for optimizer in ("SGD", "Adam"):
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1, with the variance in a footnote.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), § 3.2.1, with the variance in a footnote.
 # - K. Pearson, *Nature* 72, pages 294 and 342, and Lord Rayleigh, page 318 (1905): the random walk, and where to look for the man.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
 # - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5. Its Mesh TensorFlow code starts $W_Q$ smaller

@@ -613,7 +613,7 @@ print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, section 3.3: log-sum-exp and entropy as a pair.
+# - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.

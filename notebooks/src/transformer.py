@@ -619,6 +619,6 @@ print(f"the next token: {step / 1e9:.2f} GFLOP")
 # - N. Shazeer (2020), [arXiv:2002.05202](https://arxiv.org/abs/2002.05202): gated hidden units.
 # - M. Geva et al. (2020), [arXiv:2012.14913](https://arxiv.org/abs/2012.14913): hidden units as keys and values.
 # - O. Press and L. Wolf (2016), [arXiv:1608.05859](https://arxiv.org/abs/1608.05859): tied tables.
-# - A. Radford et al. (2019), *Language Models are Unsupervised Multitask Learners*, section 2.3: GPT-2, and its first weights.
+# - A. Radford et al. (2019), *Language Models are Unsupervised Multitask Learners*, § 2.3: GPT-2, and its first weights.
 # - L. Ben Allal et al. (2025), [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): SmolLM2.
 # - A. Karpathy, [nanoGPT](https://github.com/karpathy/nanoGPT): a GPT in one file, to read next.

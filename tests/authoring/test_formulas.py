@@ -151,6 +151,12 @@ def test_a_reference_to_no_equation_is_found_in_each_way_of_writing():
     assert list(formulas.reference_findings("By Eq. (2.1).", {"softmax"})) == [(None, "Eq. (2.1) is a number; wanted the label")]
 
 
+def test_a_section_is_cited_by_its_name_and_that_of_another_text_by_its_sign():
+    said = [(None, "wanted a section by its name, or § 3.2.1 of another text; got section 3.2.1")]
+    assert list(formulas.section_number_findings("as the paper says (section 3.2.1).")) == said
+    assert list(formulas.section_number_findings("see {section}`hook`, and § 3.2.1 of the paper")) == []
+
+
 def test_no_role_stands_in_an_f_string():
     said = [(None, "line 2: wanted no role in an f-string, got {eq}")]
     assert list(formulas.role_findings('a = 1\nprint(f"as {eq}`sum` says")')) == said

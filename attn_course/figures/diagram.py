@@ -24,6 +24,7 @@ from attn_course.figures.palette import ROLES
 LOOK = Path(__file__).with_name("diagram.css")
 CODE_LOOK = '.attn-diagram text.attn-code { font-family: Menlo, Consolas, "DejaVu Sans Mono", monospace; }'  # goes along with code only
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+SLANTED = re.compile(r"[^\W\d_]|d[A-Z]")  # a letter, and the name of a gradient, such as dQ
 MARKED = re.compile(r"([_^]?)([^\W_]+|[^\w^]+)")  # "d_k": a letter, then one that stands lower
 SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z]+)")
 SYMBOL, WORD, SMALL = 16.5, 15.0, 14.0  # letters, words, and what stands lower or higher, in pixels of the drawing
@@ -217,7 +218,7 @@ class Diagram:
             part.text = run
             if sign:
                 part.set("font-size", _px(SMALL))
-            if len(run) > 1 or not run.isalpha():
+            if not SLANTED.fullmatch(run):
                 part.set("class", "attn-upright")
 
     def arrow(self, *points: Point, lit: bool = True, role: str | None = None) -> None:

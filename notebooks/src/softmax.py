@@ -24,7 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# In the machine of lesson {lesson}`start`, this is the lit step ($T$ and $H$ count tokens and heads there, not below):
+# This is the lit step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures

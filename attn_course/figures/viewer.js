@@ -78,12 +78,12 @@ function start(root) {
   const side = () => Math.min(size(), SMALL);
   const span = (count) => count * (side() + 1) - 1; // pixels of all heads, with one between two
   function drawHeads() {
-    const [image, put] = picture(heads, span(headCount), span(layerCount)), step = side() + 1;
+    const [image, put] = picture(heads, span(layerCount), span(headCount)), step = side() + 1;
     for (let head = 0; head < layerCount * headCount; head++) {
-      paint(image, head, side(), (head % headCount) * step, Math.floor(head / headCount) * step, 0.002);
+      paint(image, head, side(), Math.floor(head / headCount) * step, (head % headCount) * step, 0.002);
     }
     put();
-    heads.firstElementChild.style.maxWidth = `${80 * headCount}px`;
+    heads.firstElementChild.style.maxWidth = `${80 * layerCount}px`;
   }
   function frame(mark, left, top, width, height) {
     const share = (number) => `${100 * number}%`;
@@ -149,10 +149,10 @@ function start(root) {
     list.setAttribute("aria-activedescendant", chosen.id);
     keepInSight(list, chosen);
     drawTable(found);
-    const n = size(), step = side() + 1, [wide, high] = [span(headCount), span(layerCount)];
+    const n = size(), step = side() + 1, [wide, high] = [span(layerCount), span(headCount)];
     frame(map.querySelector(".view-band"), 0, at.query / n, 1, 1 / n);
     frame(map.querySelector(".view-cell"), at.key / n, at.query / n, 1 / n, 1 / n);
-    frame(heads.querySelector(".view-cell"), (at.head * step) / wide, (at.layer * step) / high, side() / wide, side() / high);
+    frame(heads.querySelector(".view-cell"), (at.layer * step) / wide, (at.head * step) / high, side() / wide, side() / high);
     const part = text.norms && `${percent(row(place(), at.query, 1)[at.key])} of what the query is brought.`;
     const brings = text.norms ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${part}` : "";
     const where = `Layer ${DATA.layers[at.layer]}, head ${DATA.heads[at.head]}`;
@@ -194,7 +194,7 @@ function start(root) {
   const boxes = {
     text: ([x, y], shift) => (shift ? set({ key: bounded(at.key + x + y, size()) }) : setQuery(at.query + x + y)),
     map: ([x, y]) => set({ key: bounded(at.key + x, size()), query: bounded(at.query + y, size()) }),
-    heads: ([x, y]) => set({ head: bounded(at.head + x, headCount), layer: bounded(at.layer + y, layerCount) }),
+    heads: ([x, y]) => set({ layer: bounded(at.layer + x, layerCount), head: bounded(at.head + y, headCount) }),
   };
   live.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -215,7 +215,7 @@ function start(root) {
       act(cell(offsetX, canvas.offsetWidth, across()), cell(offsetY, canvas.offsetHeight, down())));
   }
   pointed(map, size, size, (key, query) => set({ key, query }));
-  pointed(heads, () => headCount, () => layerCount, (head, layer) => set({ head, layer }));
+  pointed(heads, () => layerCount, () => headCount, (layer, head) => set({ layer, head }));
   one("[data-find]").addEventListener("click", () => find(1));
   one("[data-shade]").addEventListener("click", () => letters.v());
   const names = { text: DATA.texts.map(({ name }) => name), layer: DATA.layers, head: DATA.heads };

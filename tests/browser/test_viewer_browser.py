@@ -74,8 +74,8 @@ def assert_shows(page: Page, text: int, layer: int, head: int, query: int, key: 
     selected = page.locator(".view-text [aria-selected=true]")
     assert (selected.count(), selected.inner_text()) == (1, tokens[query])
     side = len(tokens) + 1
-    np.testing.assert_allclose(page.evaluate(SPOTS), [[key, query], [head * side, layer * side]], atol=0.01)
-    for kind, x, y in (("map", key, query), ("heads", head * side + key, layer * side + query)):
+    np.testing.assert_allclose(page.evaluate(SPOTS), [[key, query], [layer * side, head * side]], atol=0.01)
+    for kind, x, y in (("map", key, query), ("heads", layer * side + key, head * side + query)):
         assert abs(page.evaluate(MIDDLE, [kind, x, y]) - 255 * np.sqrt(max(row[key], 0.002 * (kind == "heads")))) < 2
 
 
@@ -113,18 +113,18 @@ def test_every_head_layer_and_token_is_reached_by_keyboard(browser: NotebookPage
     tab_to(page, "heads")
     for key in ("Home", "ArrowUp", "ArrowRight"):
         page.keyboard.press(key)
-    layer = int(order[1]) // 9 - 1
-    assert_shows(page, 0, layer, 1, 4, 6)
-    expect(page.get_by_role("status")).to_contain_text(f"Layer {layer}, head 1: the query “it” gives the key “tired” the weight 0.000.")
+    head = int(order[1]) % 9 - 1
+    assert_shows(page, 0, 1, head, 4, 6)
+    expect(page.get_by_role("status")).to_contain_text(f"Layer 1, head {head}: the query “it” gives the key “tired” the weight 0.000.")
     page.keyboard.press("v")
-    shares = brought(weights[layer, 1], smollm2_maps(TEXTS[0])["values"][layer, 1])
+    shares = brought(weights[1, head], smollm2_maps(TEXTS[0])["values"][1, head])
     alphas = [page.evaluate(MIDDLE, ["map", key, 4]) for key in range(5)]
     np.testing.assert_allclose(alphas, 255 * np.sqrt(shares[4, :5]), atol=3)
     tab_to(page, "pick text", "Shift+Tab")
     for key in ("v", "ArrowDown"):
         page.keyboard.press(key)
-    last = smollm2_maps(TEXTS[1])["weights"][layer, 1, -1]
-    assert_shows(page, 1, layer, 1, len(last) - 1, int(last.argmax()))
+    last = smollm2_maps(TEXTS[1])["weights"][1, head, -1]
+    assert_shows(page, 1, 1, head, len(last) - 1, int(last.argmax()))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.complaints == []
 
@@ -139,7 +139,7 @@ def test_a_click_chooses_what_is_under_it(browser: NotebookPage, real: Path):
 
     click("map", 2, 6, 8, 8)
     assert_shows(page, 0, 13, 8, 6, 2)
-    click("heads", 3, 29, 9, 30)
+    click("heads", 29, 3, 30, 9)
     assert_shows(page, 0, 29, 3, 6, 2)
     page.locator(".view-text span").nth(0).dispatch_event("click", {"shiftKey": True})
     assert_shows(page, 0, 29, 3, 6, 0)

@@ -22,10 +22,10 @@ LETTERS = (Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts
 FACE = f'@font-face {{ font-family: "Latin Modern Math"; src: url(data:font/woff2;base64,{b64encode(LETTERS).decode()}) }}'
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
-body { width: 540px; margin: 8px; font: 17px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 540px; display: flex; flex-direction: column; justify-content: center; gap: 16px }
+body { width: 540px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body > div { height: 524px; display: flex; flex-direction: column; justify-content: center; gap: 16px }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
-.attn-explorable { margin: 0; padding-block: 8px } .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
+.attn-explorable { margin: 0; padding-block: 0 8px } .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
 .attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }"""
 
 

@@ -435,8 +435,8 @@ check("lse-over-blocks", my_lse)
 # $$g(x + y) = g(x)\, g(y)$$
 
 # %% [markdown] id="cauchy"
-# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(m x) = m\, L(x)$, and with
-# $n\, L(\tfrac{1}{n}) = L(1)$ also $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by
+# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(a x) = a\, L(x)$ for every whole $a$, and
+# with $b\, L(\tfrac{1}{b}) = L(1)$ also $L(\tfrac{a}{b}) = \tfrac{a}{b} L(1)$ for every fraction. Every number is a limit of fractions, so by
 # continuity $L(x) = \beta x$ with $\beta = L(1)$, and the odds are
 #
 # $$\frac{w_i}{w_j} = e^{\beta (z_i - z_j)}$$

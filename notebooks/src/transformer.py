@@ -178,8 +178,8 @@ def attend(block, x, cache):  # x: (..., new, d)
 # ## The whole model
 #
 # How large should the first, random weights be? A matrix whose entries have a variance of 1 over its number of rows gives out numbers about as
-# large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as well, and then
-# all parts together add about as much as one alone would (section {section}`deep`).
+# large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as well. Then all
+# parts together add about as much as a single undivided one (section {section}`deep`).
 
 
 # %% id="first-weights"
@@ -402,8 +402,8 @@ verify_lesson("transformer")
 # ## Summary
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
-# - No model of the stories has a mean loss below the floor. Where one seems to, it sees the answer or is asked for the wrong word.
-# - With a cache, each step reads only the newest word, and the model writes what it writes without.
+# - No model of the stories has a mean loss below the floor, unless it sees the answer.
+# - With a cache, each step reads only the newest word, and the model writes the same words as without.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
 # and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the

@@ -19,7 +19,7 @@ from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
 from attn_course.figures.machines.programs import programs
 from attn_course.lessons.gradients.figures import row_on_wires
-from attn_course.lessons.transformer.figures import stream
+from attn_course.lessons.transformer.figures import machine as stream
 from tests.figures.diagrams import assert_sound_diagram, svg_of, views
 
 SENTENCE = ["the", "cat", "sat", "because", "it", "was", "tired"]

@@ -1,4 +1,4 @@
-"""Figures of the lesson on the Transformer: its place in the machine, its stream, and gradients by block."""
+"""Figures of the lesson on the Transformer: the whole machine, a training, and gradients by block."""
 
 from collections.abc import Mapping
 
@@ -7,16 +7,10 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
-from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import number
 
 
 def machine() -> None:
-    """Show the machine with its sum lit."""
-    show_machine("residual")
-
-
-def stream() -> None:
     """Show the stream of a word through a block, with both parts beside it, and the table at both ends."""
     drawing = Diagram("stream", 350, 444)
     table = drawing.box(Area(60, 24, 60, 36), "table")

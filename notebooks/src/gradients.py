@@ -35,7 +35,7 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # %% [markdown] id="hook-notice" tags=["answer"]
 # The loss falls for "cat", which has only the feature that the loss wants. It rises for "sat", "was" and "tired", which have more of the other
 # one. But it also falls for "the", "because" and "it", whose values are zero: they add nothing to the output. Why does the loss fall when
-# *their* scores rise, and why by a seventh each?
+# *their* scores rise?
 
 # %% [markdown] id="hook-time"
 # Moving one number at a time is slow: each takes two evaluations of the loss. One sweep back through the machine finds all gradients. Here
@@ -51,8 +51,8 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# There are $T_q$ queries and $T_k$ keys with $d_k$ entries each, and $T_k$ values with $d_v$ entries (in the picture $T_q = T_k = T$). Row $i$
-# of $Z$ is $z_i$, that of $dZ$ is $dZ_i$, and row $j$ of $V$ is $v_j$.
+# There are $T_q$ queries and $T_k$ keys with $d_k$ entries each, and $T_k$ values with $d_v$ entries (in the picture $T_q = T_k = T$). We
+# write $z_i$, $dZ_i$ and $v_j$ for rows of $Z$, $dZ$ and $V$.
 
 # %% [markdown] id="backward-chain"
 # Let a differentiable loss $L$ depend on $Q$, $K$ and $V$ only through $Z$. What comes after $Z$ hands us $dZ$, with
@@ -83,14 +83,14 @@ figures.machine()
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss would grow if this weight alone were raised. The softmax does not
-# allow that, which the next section takes into account.
+# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss would grow if this weight alone were raised, which
+# the softmax does not allow.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. It touches all weights of its row, and no other row. So one row is enough, and you have written this
-# step in lesson {lesson}`softmax`: if $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
+# Now take **one score**, $s_{ij}$. It touches all weights of its row, and no other row. For one row you have written this step in
+# lesson {lesson}`softmax`: if $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
 # $p \odot \bigl( g - (p \cdot g)\, \mathbf{1} \bigr)$, {eq}`softmax-vector-jacobian-product` with $p$ for the weights.
 
 # %% [markdown] id="backward-softmax-mean"
@@ -122,8 +122,7 @@ figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
 #
 # </details>
 #
-# Every row of the true $dS$ sums to 0. This had to come out: raising all scores of a row equally changes no weight,
-# {eq}`softmax-shift-invariance`.
+# Every row of the true $dS$ sums to 0, since raising all its scores equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
@@ -182,7 +181,7 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# From the output back to the input, your two functions and two products are the program. (If a turn is still open, our answer stands in.)
+# Your two functions and two products are the program. (If a turn is still open, our answer stands in.)
 
 # %% id="whole-turns"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -208,8 +207,8 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="compare"
-# Is it right? PyTorch records every operation and goes back through its record. It hands us the gradient of every stage, so we can compare
-# them all. The sizes differ, since with $d_k = d_v$ a wrong division by $\sqrt{d_v}$ would pass.
+# Is it right? PyTorch records every operation and goes back through its record, so we can compare every stage. The sizes differ, since with
+# $d_k = d_v$ a wrong division by $\sqrt{d_v}$ would pass.
 
 # %% id="compare-code"
 import torch
@@ -230,7 +229,7 @@ for name, our, their in zip("PSQKV", ours, theirs, strict=True):
 # ## Teach "it" whom it stands for
 #
 # In *cat saw clock because it was curious*, "it" is the cat. If it was *broken*, "it" is the clock. Can attention learn that with your
-# backward pass, even if it **never reads** "curious" or "broken" in a sentence with "cat" or "clock"?
+# backward pass, even if it *never reads* "curious" or "broken" in a sentence with "cat" or "clock"?
 #
 # The endings *tired*, *curious* and *clumsy* mean the animal, *heavy*, *broken* and *loose* the thing. "It" must know the ending, so in this
 # small model it asks with **the query of the last word**. The keys and values are those of the two nouns.
@@ -258,9 +257,9 @@ new = [(CAT, CLOCK, CURIOUS), (CAT, CLOCK, BROKEN)]
 # **The model.** Each last word has a query of eight random numbers. Each noun has a key with a 1 at its own number and else 0, so that no two
 # keys are alike. Its value is at first eight zeros. So the output $z$ has a number for each noun: the larger, the likelier that it is meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right noun, $m$. This
-# is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, with 1
-# subtracted at $m$.
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of that of the right noun, $m$. This is
+# $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities, with 1 subtracted
+# at $m$.
 #
 # **A step** takes a random sentence, runs `backward`, and subtracts the gradients.
 
@@ -303,10 +302,10 @@ print("sentences that were read:", exam(read))
 print("the two new sentences:", exam(new))
 
 # %% [markdown] id="train-notice" tags=["answer"]
-# All 40 are right. So "curious" finds the cat without having met it, and "broken" the clock.
+# All 40 are right: "curious" finds the cat without having met it, and "broken" the clock.
 
 # %% [markdown] id="control"
-# Could queries and values do this alone? In the control all keys stay as they are, and the rest learns as before. **Predict** with
+# Could queries and values do this alone? In the control all keys stay as they are, and the rest learns. **Predict** with
 # {eq}`query-and-key-gradients` which entries of the query of "curious" can change now, and how many of the 40 will be right.
 
 # %% id="control-run" tags=["predicted"]
@@ -314,12 +313,12 @@ print("sentences that were read:", exam(read, key_step=0))
 print("the two new sentences:", exam(new, key_step=0))
 
 # %% [markdown] id="control-notice" tags=["answer"]
-# Only 22 of 40 are right, about as many as a coin would get, although all sentences that were read are. The gradient of the query of
-# "curious" is a sum of the keys that it meets, and only the key of "cat", which it never meets, has a 1 at the number of "cat". So this entry
-# of the query, and with it the score of "cat", keeps its random start. So does that of "clock".
+# Only 22 of 40 are right, about as many as a coin would get, although every sentence that was read is answered right. The gradient of
+# the query of "curious" is a sum of the keys that it meets, and only the key of "cat", which it never meets, has a 1 at the number of "cat".
+# So this entry of the query, and with it the score of "cat", keeps its random start. So does that of "clock".
 
 # %% [markdown] id="train-map-question"
-# Here are the scores of every noun for every last word, from one start. The pairs that never met are striped:
+# Here are all scores after training from one start. Pairs that never met are striped:
 
 # %% id="train-map"
 scores, never = [], list(product((CURIOUS, BROKEN), (CAT, CLOCK)))
@@ -334,8 +333,8 @@ figures.learned_scores(lasts, animals + things, *scores, never)
 # them, finds the fourth.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient says what a small step does, and a large one may do the opposite. And while every query gives a key the weight 0, by
-# a mask or by rounding, neither the key nor its value learns anything from this attention.
+# **Limits.** A gradient says what a small step does, and a large one may do the opposite. While every query gives a key the weight 0, by a
+# mask or by rounding, neither the key nor its value learns from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -355,13 +354,11 @@ verify_lesson("gradients")
 #
 # - For each entry ask which outputs it touches and how fast, and sum.
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
-# - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries, each times an entry of $dS / \sqrt{d_k}$.
 # - Test a backward pass stage by stage, on inputs whose sizes all differ.
 #
-# We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. In our model nouns that the same endings ask for got keys that are alike, so
-# that "curious" found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and
-# values.
+# What does attention learn to look at? A step against the gradient asks for higher scores where a value beats the present mixture. In our
+# model nouns that the same endings ask for got keys that are alike, so that "curious" found the cat. Lesson {lesson}`self_attention` carries
+# the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves

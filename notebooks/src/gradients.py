@@ -265,10 +265,10 @@ new = [(CAT, CLOCK, CURIOUS), (CAT, CLOCK, BROKEN)]
 
 
 # %% id="train-code"
-def train(seed, key_step=1, steps=400):
+def train(seed, key_step=1):
     rng = np.random.default_rng(seed)
     queries, keys, values = 0.5 * rng.normal(size=(6, 8)), np.eye(8), np.zeros((8, 8))
-    for animal, thing, last in rng.choice(read, size=steps):
+    for animal, thing, last in rng.choice(read, size=400):
         pair = [animal, thing]
         arrays = queries[[last]], keys[pair], values[pair]  # Q, K, V: 1, 2 and 2 rows
         d_z = np.exp(forward(*arrays)[0])

@@ -12,11 +12,15 @@ from tests.figures.diagrams import svg_of
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
 TOKENS = ("cat", "sat", "it")
+SCORES = [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]
 
 DRAWN = [
     (
-        partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]),
-        ["from −0.2 to 0.5, after it from −4.0 to 3.0.", "Above 0 are then, tired: cat; broken: clock."],
+        partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], *SCORES, [(1, 0)]),
+        [
+            "Keys that stay: scores from −0.2 to 0.5; of pairs that never met, broken and cat 0.0.",
+            "Keys that learn: scores from −4.0 to 3.0. Above 0 are there, tired: cat; broken: clock.",
+        ],
     ),
     (
         partial(figures.difference_errors, [1e-1, 1e-3, 1e-5], {"fine": [1e-2, 1e-6, 1e-10], "coarse": [1e-2, 1e-4, 1e-1]}),
@@ -26,7 +30,7 @@ DRAWN = [
 REFUSED = [
     (partial(figures.row_on_wires, TOKENS, [0.0, 0.0], np.ones((3, 2)), [1.0, 0.0]), "scores must have shape"),
     (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 1)), [1.0, 0.0]), "value must have shape"),
-    (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]]), "after must have shape"),
+    (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
     (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 

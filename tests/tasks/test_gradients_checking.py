@@ -37,3 +37,8 @@ def test_a_planted_mistake_is_one_that_the_equation_rejects_and_spoils_what_come
 def test_the_suspects_of_a_seed_are_the_same_each_time_and_all_differ():
     assert [each.mistake for each in checking.suspects(3)] == [each.mistake for each in checking.suspects(3)]
     assert len({each.mistake for each in checking.suspects(1, count=6)}) == len(checking.MISTAKES)
+
+
+def test_an_open_turn_is_filled_and_a_written_one_is_kept():
+    assert checking.or_ours(..., max) == (checking.score_gradient, max)
+    assert checking.or_ours(min, ...) == (min, checking.key_gradient)

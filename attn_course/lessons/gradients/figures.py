@@ -17,6 +17,7 @@ from attn_course.figures.drawing import (
     draw_heatmap,
     draw_lines,
     each_of_shape,
+    hatch_cells,
     label_ends,
     name_cells,
     same_shape,
@@ -101,26 +102,32 @@ def _exact(entries: ArrayLike) -> str:
     return str(fraction).replace("-", "−") if np.isclose(float(fraction), found, atol=1e-12) else number(float(found))
 
 
-def learned_scores(asks: Sequence[str], answers: Sequence[str], before: ArrayLike, after: ArrayLike) -> None:
-    """Show the scores that some words give to others, before training and after.
+def learned_scores(
+    asks: Sequence[str], answers: Sequence[str], fixed: ArrayLike, learned: ArrayLike, never: Sequence[tuple[int, int]]
+) -> None:
+    """Show the scores that some words give to others, where the keys stayed and where they learned; pairs that never met are striped.
 
-    `before`, `after` (asks, answers). Raises ValueError if shapes do not fit.
+    `fixed`, `learned` (asks, answers). `never`: pairs of a row and a column. Raises ValueError if shapes do not fit.
     """
-    maps = [same_shape(name, scores, len(asks), len(answers)) for name, scores in (("before", before), ("after", after))]
+    maps = [same_shape(name, scores, len(asks), len(answers)) for name, scores in (("fixed", fixed), ("learned", learned))]
+    unmet = np.zeros(maps[0].shape, dtype=bool)
+    unmet[tuple(zip(*never, strict=True))] = True
     reach = max(float(np.abs(each).max()) for each in maps)
     high = "; ".join(
         f"{word}: {', '.join(name for name, score in zip(answers, row, strict=True) if score > 0)}"
         for word, row in zip(asks, maps[1], strict=True)
     )
-    title = "Each last word has learned high scores for the nouns that it fits"
+    low = ", ".join(f"{asks[row]} and {answers[column]} {number(maps[0][row, column], 1)}" for row, column in never)
+    title = "With keys that learn, a last word finds nouns that it has never met"
     alt = (
-        f"Two heatmaps of scores; {', '.join(asks)} ask, in rows, and {', '.join(answers)} answer, in columns. Before training the scores "
-        f"lie from {number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}, after it from {number(maps[1].min(), 1)} to "
-        f"{number(maps[1].max(), 1)}. Above 0 are then, {high}."
+        f"Two heatmaps of scores; {', '.join(asks)} ask, in rows, and {', '.join(answers)} answer, in columns. Keys that stay: scores from "
+        f"{number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}; of pairs that never met, {low}. Keys that learn: scores from "
+        f"{number(maps[1].min(), 1)} to {number(maps[1].max(), 1)}. Above 0 are there, {high}."
     )
     with picture(title=title, alt=alt, height=1.5 + 0.27 * len(asks), columns=2, sharey=True) as axes:
-        for ax, scores, name in zip(axes, maps, ("before training", "after"), strict=True):
+        for ax, scores, name in zip(axes, maps, ("keys that stay", "keys that learn"), strict=True):
             image = draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), annotate=False)
+            hatch_cells(ax, unmet)
             name_cells(ax, asks, answers, scores.shape)
             for word in ax.get_xticklabels():
                 word.set(rotation=55, ha="right", rotation_mode="anchor")

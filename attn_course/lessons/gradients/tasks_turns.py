@@ -59,8 +59,8 @@ def my_d_scores(weights, output, value, d_output):
     r"""The gradient at all scores, from the weights, the output and the gradient there.
 
     Write `my_d_scores(weights, output, value, d_output)`, from arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and
-    $(T_q, d_v)$, without a loop. It can be one line; three are easier: $dP$, then $\delta$ of {eq}`score-gradient-against-mixture` (with
-    `keepdims=True` a column), then $dS$ of {eq}`gradient-of-scores`.
+    $(T_q, d_v)$, in three lines without a loop: $dP$, then $\delta$ of {eq}`score-gradient-against-mixture` (with `keepdims=True` a
+    column), then $dS$ of {eq}`gradient-of-scores`.
     """
     d_weights = d_output @ value.T
     delta = (d_output * output).sum(axis=1, keepdims=True)
@@ -114,9 +114,10 @@ queries of one number: 5 3 1
     """,
 )
 def my_d_key(d_scores, query):
-    """The gradient at all keys, from the gradient at the scores and the queries.
+    r"""The gradient at all keys, from the gradient at the scores and the queries.
 
-    Write `my_d_key(d_scores, query)`: $dK$ of {eq}`query-and-key-gradients`, from arrays of the shapes $(T_q, T_k)$ and $(T_q, d_k)$.
+    The transposed product is $(Q K^\top)^\top = K Q^\top$. Write `my_d_key(d_scores, query)`, which returns $dK$, from arrays of the shapes
+    $(T_q, T_k)$ and $(T_q, d_k)$.
     """
     return d_scores.T @ query / np.sqrt(query.shape[1])
 

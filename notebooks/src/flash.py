@@ -25,7 +25,7 @@ for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
     milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
     print(f"{name:13}", milliseconds.round(), "ms")
 copied = 1000 * 4 * 4 * 4096**2 / record.values("copy_bytes_per_s")
-print("268 MB copied", copied.round(), "ms")
+print("268 MB moved ", copied.round(), "ms")
 
 # %% [markdown] id="where"
 # Sdpa took about a sixth of eager's time, though both do the same two matrix products. It never stores the scores and the weights, as
@@ -270,7 +270,7 @@ print((p * (v - p @ v)).round(3))
 # (\frac23, 0, -\frac23)$.
 
 # %% [markdown] id="backward-mean"
-# The mean is a sum over *all* keys, and a tile has only some: the last two keys would give $\delta = \frac36 \cdot 4 + \frac26 \cdot 2 =
+# The mean cost is a sum over *all* keys, and a tile has only some: the last two keys would give $\delta = \frac36 \cdot 4 + \frac26 \cdot 2 =
 # \frac83$ instead of 4. But $\sum_j p_{ij}\, v_j = z_i$, so $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of
 # two rows that we have anyway.
 
@@ -426,7 +426,8 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 #
 # So $\ell$ neither overflows nor vanishes, in any format that can hold $n$. We computed attention over 512 positions from 16-bit inputs in
 # three ways, with scores of standard deviation 1 and 8. *Stored whole* rounds scores and weights to 16 bits. *In tiles* rounds only
-# $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state, too. **Predict** which one has the smallest error.
+# $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state, too. **Predict** which
+# one has the smallest error.
 
 # %% id="errors-figure" tags=["predicted"]
 from attn_course.lessons.flash.experiments import ERRORS

@@ -2,17 +2,18 @@
 # # {lesson}`flash` FlashAttention: attention without its tables
 #
 # Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get exactly the same
-# output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy. The
-# algorithm is called FlashAttention.
+# output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
+# FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
-# ## One result, two running times
+# ## One result, three running times
 #
-# Two programs computed the same attention on one thread of a CPU, three times each, and the course stored how long they took. *Eager* is
-# the formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# The course stored how long three programs took for the same attention, three times each, on one thread of a CPU. *Eager* is the formula
+# step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager in use* takes the same steps, but writes over old tables instead of making new
+# ones. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -20,13 +21,15 @@ import numpy as np
 from attn_course.lessons.flash.experiments import ROOFLINE
 
 record = ROOFLINE.load()
-for name in ("eager", "sdpa"):  # 4096 positions, 16 features
+for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
     milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
-    print(f"{name:5}", milliseconds.round(), "ms")
+    print(f"{name:13}", milliseconds.round(), "ms")
+copied = 1000 * 4 * 4 * 4096**2 / record.values("copy_bytes_per_s")
+print("268 MB moved ", copied.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of the time, though both do the same two matrix products. Eager stores a table of scores and one of weights. (The scale makes a
-# third, which we do not count.) Sdpa works through the text in pieces and stores none. Here they are in the machine:
+# Sdpa took about a sixth of eager's time, though both do the same two matrix products. It never stores the scores and the weights, as
+# eager does. Here are these two tables in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -35,8 +38,11 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. If eager writes both to memory and reads both
-# back, 268 MB move. $Q$, $K$, $V$ and the output have 1 MB together. ({section}`roof` asks how much of the time this explains.)
+# Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory for
+# new tables: over old ones, the same steps took about 40 ms.
+#
+# That is still about 20 ms more than sdpa. If both tables are written and read once, 268 MB move, while $Q$, $K$, $V$ and the output have 1 MB
+# together. At the rate of a copy this takes about 12 ms of the 20. The rest we did not separate.
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
@@ -45,34 +51,27 @@ figures.machine()
 # ## One row: three passes, two, one
 #
 # Take one query and three keys, with the scores $0, \ln 3, \ln 2$ and the values 8, 4, 2. The weights are $\frac16, \frac36, \frac26$, so
-# the output is 4. The safe softmax of lesson {lesson}`softmax` subtracts the largest score $m$. It goes through the row **three times**:
-# for $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
-
-# %% id="three-passes"
-s, v = np.log([1.0, 3.0, 2.0]), np.array([8.0, 4.0, 2.0])
-m = max(s)  # first pass
-row_sum = sum(np.exp(s - m))  # second pass
-output = sum(np.exp(s - m) / row_sum * v)  # third pass
-print(f"output {output:.3f}")
+# the output is 4. The safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score $m$, for the sum
+# $\ell$ of all $e^{s_j - m}$, and for the weighted average.
+#
+# **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So the second pass sums
+# $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end: $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
-# **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So we can sum $a = \sum_j e^{s_j - m}\, v_j$
-# in the second pass, beside $\ell$, and divide once at the end: $z = a / \ell$.
-#
 # **And one is enough**, because $m$ need not be the maximum. Any number $m$ cancels:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
 #
-# We need it only so that no exponential overflows, and not all of them become 0. So let $m$ be the largest score *so far*. When a larger
-# one, $m'$, comes along, all we have summed was measured from $m$. One factor moves it to $m'$, since $e^{s - m}\, e^{m - m'} = e^{s -
-# m'}$.
+# We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$ be the largest score *so far*. When a
+# larger one, $m'$, comes along, one factor moves all we have summed from $m$ to $m'$: $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
 
 # %% [markdown] id="one-pass"
-# So three numbers carry everything the past has to say: the maximum $m$, the sum $\ell$, and the **accumulator** $a$. We call them the
-# **state** of the keys so far. After the first key it is $(0, 1, 8)$. **Predict** it after the second key, whose score is $\ln 3$ and
-# whose value is 4.
+# So all we need of the keys so far is the maximum $m$, the sum $\ell$, and the **accumulator** $a$, which has as many features as a value,
+# here one. Together they are the **state**. After the first key it is $(0, 1, 8)$. **Predict** it after the second key, whose score is
+# $\ln 3$ and whose value is 4.
 
 # %% id="one-pass-code" tags=["predicted"]
+s, v = np.log([1.0, 3.0, 2.0]), np.array([8.0, 4.0, 2.0])
 m, row_sum, acc = -np.inf, 0.0, 0.0
 for score, value in zip(s, v, strict=True):  # the only pass
     new_max = max(m, score)
@@ -90,8 +89,8 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
 #
-# Why one key at a time? Let the next *block* of keys bring scores $s_{ij}$ and values $v_j$, for several queries $i$ at once. Each query
-# has its own state. We bring what it has to the new maximum by one factor, and measure the block from there, too:
+# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$ and values $v_j$, for several
+# queries $i$. Each query has its own state. One factor moves its sums to the new maximum, and we measure the block from there, too:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
@@ -101,11 +100,11 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # We start with $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$, the state of no keys.
 
 # %% [markdown] id="blocks-end"
-# After the last block we divide, and join $m$ and $\ell$ into one number for each query:
+# After the last block, each query divides, and joins its $m$ and $\ell$ into one number. For one query, without the index $i$:
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row. We keep it, to merge parts (section {section}`parts`) and for the gradients (section {section}`backward`).
+# $L$ is the log-sum-exp of the row. We need it to merge parts ({section}`parts`) and for the gradients ({section}`backward`).
 
 # %% [markdown] id="step-turn"
 # **Your turn.** {turn}`fold-in-a-block`
@@ -114,14 +113,21 @@ for score, value in zip(s, v, strict=True):  # the only pass
 my_step = ...  # your function
 check("fold-in-a-block", my_step)
 
-# %% [markdown] id="step-turn-ours" tags=["ours"]
-# ```python
-# def my_step(row_max, row_sum, acc, scores, value):
-#     new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
-#     factor, p = np.exp(row_max - new_max), np.exp(scores - new_max)
-#     row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
-#     return new_max, row_sum, factor * acc + p @ value
-# ```
+# %% [markdown] id="spot"
+# ### Spot the mistake
+#
+# "Each block computes its own attention output. Bring both to the new maximum, add them, and divide by the sum at the end." Which single
+# block refutes this?
+#
+# <details><summary>What is wrong</summary>
+#
+# Take two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output is 1, the sum $\ell$ is 2, and
+# this program divides by it again: $\frac12$. What is added to the accumulator must not be divided before the end.
+#
+# </details>
+
+# %% [markdown] id="step-goes-on"
+# The lesson goes on with your function, or with this one. (While yours fails its check, put the dots back.)
 
 
 # %% id="step-ours"
@@ -134,26 +140,13 @@ def ours(row_max, row_sum, acc, scores, value):
 
 step = ours if my_step is ... else my_step
 
-# %% [markdown] id="spot"
-# ### Spot the mistake
-#
-# "Each block computes its own attention output. Rescale what we have, add the new output, and divide by the sum at the end." Which is the
-# smallest example that refutes it?
-#
-# <details><summary>What is wrong</summary>
-#
-# Take a single block of two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output is 1, the sum
-# $\ell$ is 2, and at the end this program divides by it: $\frac12$. The block was divided twice. What is added to the accumulator must not
-# be divided before the end.
-#
-# </details>
-
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
-# A processor has a small fast memory of its own, on the chip, and a large slow one. (A GPU's slow one is called HBM.) A block of rows that fits into the fast memory is called a **tile**.
-# We keep a tile of $B_q$ queries there, with its states, and let all keys and values pass by in tiles of $B_k$. If a tile of scores fits
-# in, too, no score ever leaves the fast memory.
+# A processor has a small fast memory of its own, on the chip, and a large slow one. (On a GPU for data centres the slow one is called HBM.)
+# The rows of $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its
+# states, and let all keys and values pass by in tiles of $B_k$. If the $B_q \times B_k$ scores fit in, too, no score ever leaves the
+# fast memory.
 
 # %% [markdown] id="tiles-bytes"
 # What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values
@@ -182,8 +175,8 @@ def forward(query, key, value, B_q, B_k):
 
 
 # %% [markdown] id="tiles-predict"
-# With 24 queries, 30 keys, $d_k = 8$, $d_v = 5$ and tiles of 4 queries 2676 numbers move. **Predict** how many move with twice as many
-# *queries* in a tile, and how many with twice as many *keys*.
+# With 24 queries, 30 keys, $d_k = 8$, $d_v = 5$ and tiles of 4 queries and 4 keys, 2676 numbers move ($b = 1$). **Predict** which saves more:
+# twice as many *queries* in a tile, or twice as many *keys*.
 
 # %% id="tiles-count" tags=["predicted"]
 from attn_course.reference import attention
@@ -196,30 +189,22 @@ for B_q, B_k in ((4, 4), (4, 8), (8, 4)):
     print(f"{B_q} queries, {B_k} keys: {moved} numbers, attention: {same}")
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
-# Only the queries matter. Twice as many of them halve the 2340 numbers of keys and values, which pass by half as often, and 336 stay: 1506.
-# With more keys in a tile they pass by as often, only in fewer pieces.
+# Only the queries matter. With twice as many, all keys and values pass by half as often, and 1170 of their 2340 numbers are saved. With more
+# keys in a tile they pass by as often, only in fewer pieces.
 
 # %% [markdown] id="tiles-long"
-# So for long texts with one width $d$, the $4\, T^2$ numbers of two tables, each written and read, become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
-# 2$, and $B_q$ is limited by the fast memory. Play the card once. Then compare one query in a tile with twelve. What moves, and what is held
-# on the chip?
+# For long texts with $T_q = T_k = T$ and $d_k = d_v = d$, the $4\, T^2$ numbers of the two tables, each written and read, become about
+# $2\, T^2 d / B_q$. This is less only if $B_q > d / 2$, and $B_q$ is limited by the fast memory. Play the card once. Then put more queries
+# in a tile. Which bar shrinks, and which one grows?
 
 # %% id="explorable"
 figures.tiles_explorable()
 
-# %% [markdown] id="explore-notice"
-# <details><summary>What you should see</summary>
-#
-# With one query in a tile 2544 bytes move and 92 are held on the chip. With twelve only 432 move, but 576 are held. (Tiles have 3 keys. $L$,
-# the scores and the state have 4 bytes a number, all else 2.)
-#
-# </details>
-
 # %% [markdown] id="real"
 # ## The same words
 #
-# Does a real model notice? The smallest SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads,
-# and now gets its answer from your tiles of four keys:
+# Does a real model notice? SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads. Now your tiles
+# of four keys answer:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -233,58 +218,61 @@ def my_flash(query, key, value):
     return np.stack([forward(*head, B_q=1, B_k=4)[0] for head in heads])
 
 
-starts = ("The sun rises in the east and", "One, two, three, four,")
-before = [model.write(start, tokens=5) for start in starts]
+start = "The sun rises in the east and"
+before = model.write(start, tokens=5)
 model.attend = my_flash
-after = [model.write(start, tokens=5) for start in starts]
-print(*after, sep="\n")
+after = model.write(start, tokens=5)
+print(after)
 print("the same words as before:", after == before)
 
 # %% [markdown] id="real-notice"
-# With the model on this machine, your loop has answered in each of its 30 layers. (Without it both lists are stored answers.)
+# Your loop has answered in each of the 30 layers. (Where the model is missing, the words are stored, and your loop was only compared with
+# it on one stored step.)
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
 #
 # When a model writes, each head has one query and perhaps thousands of keys. With one tile of queries for each head, most processors of a
-# GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of them, divides, and hands on its output $z^{(c)}$
-# and its $L^{(c)}$. Can these be put together?
+# GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of at least one key, and hands on its finished output
+# $z^{(c)}$ and its $L^{(c)}$. Can these be put together?
 
 # %% [markdown] id="parts-merge"
-# Among all keys the weight of key $j$ is $e^{s_j} / \sum_l e^{s_l} = e^{s_j - L}$. Within its part it was $e^{s_j - L^{(c)}}$. These
-# differ by the factor $e^{L^{(c)} - L}$, which is the same for every key of the part. So we multiply the whole output of the part by it:
+# Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as much.
+# This factor is the same for every key of the part, so we multiply the whole output of the part by it:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# The factors are the softmax of the $L^{(c)}$, and they sum to 1. The first two keys of section {section}`row`, each as a part, have the
-# outputs 8 and 4, and the second $L$ is larger by $\ln 3$:
-
-# %% id="parts-code"
-z, L = np.array([8.0, 4.0]), np.array([0.0, np.log(3)])
-shares = np.exp(L - np.logaddexp.reduce(L))
-print("shares", shares.round(3), f" output {shares @ z:.3f}")
-
-# %% [markdown] id="parts-notice"
-# The second part has three times the sum of exponentials, so it counts three times as much. This is
+# The factors are the softmax of the $L^{(c)}$, and they sum to 1. For the first two keys of section {section}`row`, each as a part,
+# $z^{(c)}$ is 8 and 4, and $L^{(c)}$ is 0 and $\ln 3$. So $z = \frac14 \cdot 8 + \frac34 \cdot 4 = 5$, as in the one pass. This is
 # *Flash-Decoding* (Dao and others, 2023).
 
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
-# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L$, and with
-# it any piece of $P$ comes back from its scores, without the rest of the row, and without a maximum, since $s_{ij} \le L_i$:
+# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, and with
+# it any entry of $P$ comes back from its score, without the rest of its row. No exponential overflows, since $s_{ij} \le L_i$:
 #
-# $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \key{weights-from-lse}$$
+# $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \key{weights-from-lse}$$
 
 # %% [markdown] id="backward-scores"
-# Next comes the gradient of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
-# {lesson}`gradients`. By {eq}`gradient-of-scores` each entry is a weight, times what it costs above the mean cost of its row:
-# $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$ with $\delta_i = \sum_l p_{il}\, dO_i \cdot v_l$, a sum over *all* keys. A tile has only
-# some. But $\sum_l p_{il}\, v_l = z_i$, so $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that we
-# have anyway.
-#
-# For the row of three keys, $L = \ln 6$ and $z = 4$. With $dO = 1$, $\delta = 4$, and $dS = (\frac16 \cdot 4,\; \frac36 \cdot 0,\; \frac26
-# \cdot (-2)) = (\frac23, 0, -\frac23)$. A tile of the last two keys alone would sum to $\frac83$ instead of 4.
+# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
+# {lesson}`gradients`. (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dO_i \cdot v_j$, subtract the
+# mean cost of its row, and multiply by the weight: $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$, where
+# $\delta_i = \sum_j p_{ij}\, dO_i \cdot v_j$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and
+# the values 8, 4, 2, if $dO = 1$.
+
+# %% id="backward-row" tags=["predicted"]
+p = np.array([1, 3, 2]) / 6
+print((p * (v - p @ v)).round(3))
+
+# %% [markdown] id="backward-answer" tags=["answer"]
+# The values cost 8, 4 and 2, and their mean cost is 4. So $dS = (\frac16 \cdot 4,\; \frac36 \cdot 0,\; \frac26 \cdot (-2)) =
+# (\frac23, 0, -\frac23)$.
+
+# %% [markdown] id="backward-mean"
+# The mean cost is a sum over *all* keys, and a tile has only some: the last two keys would give $\delta = \frac36 \cdot 4 + \frac26 \cdot 2 =
+# \frac83$ instead of 4. But $\sum_j p_{ij}\, v_j = z_i$, so $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of
+# two rows that we have anyway.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -292,13 +280,6 @@ print("shares", shares.round(3), f" output {shares @ z:.3f}")
 # %% id="backward-turn-code" tags=["your-turn"]
 my_d_scores = ...  # your function
 check("gradient-of-a-tile", my_d_scores)
-
-# %% [markdown] id="backward-turn-ours" tags=["ours"]
-# ```python
-# def my_d_scores(scores, value, d_output, output, lse):
-#     p = np.exp(scores - lse)
-#     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
-# ```
 
 
 # %% id="backward-deltas"
@@ -310,8 +291,8 @@ def d_scores_ours(scores, value, d_output, output, lse):
 d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 
 # %% [markdown] id="backward-sums"
-# What is left are the products of lesson {lesson}`gradients`: $dV = P^\top dO$, and {eq}`query-and-key-gradients` for $dQ$ and $dK$. Each
-# is a sum, so we can take it tile by tile:
+# What is left are three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
+# $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile:
 
 
 # %% id="backward-code"
@@ -331,27 +312,14 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 
 
 # %% [markdown] id="bought"
-# What have we bought? For the backward pass the tiles keep the output and one $L_i$ for each query, and the plain way keeps all $T$ weights
-# of its row. For $T = 8192$ and $d_v = 128$ that is about 64 times as much. The price is that scores and weights are computed twice.
+# What have we bought? For the backward pass the tiles keep the output and $L_i$ of each query, $d_v + 1$ numbers. The plain way keeps its
+# $T$ weights. For $T = 8192$ and $d_v = 128$ these are about 64 times as many. The price is that scores and weights are computed again.
 
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# This is FlashAttention in the version of 2023, and you have it already.
-#
-# > **Forward**, for each tile of queries $Q$:
-# >
-# > 1. Start with $m = -\infty$, $\ell = 0$, $a = 0$.
-# > 2. For each tile of keys $K$ and values $V$, compute $S = Q K^\top / \sqrt{d_k}$,
-# > 3. and update $m$, $\ell$ and $a$. This is `step`.
-# > 4. After the last tile write $z = a / \ell$ and $L = m + \ln \ell$.
-
-# %% [markdown] id="algorithm-rest"
-# > **Backward**, for each tile of keys and values, and each tile of queries:
-# >
-# > 5. Compute $S$ again, and from it $P = e^{S - L}$.
-# > 6. Compute $dS = P \odot (dO\, V^\top - \delta\, \mathbf{1}^\top)$ with $\delta_i = dO_i \cdot z_i$. This is `d_scores`.
-# > 7. Add $P^\top dO$ to $dV$, $dS^\top Q / \sqrt{d_k}$ to $dK$, and $dS\, K / \sqrt{d_k}$ to $dQ$.
+# Your `forward` and `backward` are FlashAttention in the version of 2023, with queries in the outer loop of the first and keys in that of the
+# second. Here they meet plain attention, with tiles that do not divide the length:
 
 # %% id="algorithm-run"
 from attn_course.reference import attention_backward
@@ -364,10 +332,9 @@ print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# All this needs only NumPy, so take it with you. **Limits:** tiles change what is moved and
-# kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. There is no mask: a causal one (lesson
-# {lesson}`masking`) puts $-\infty$ into $S$ before `step`, and skips tiles that are hidden whole, which saves work. And
-# NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
+# All this needs only NumPy, so take it with you. **Limits:** there are still $T_q T_k$ scores to compute, and in training each one twice. A
+# causal mask (lesson {lesson}`masking`) would put $-\infty$ into $S$ in both passes. (Each query must see a key of its first tile, or `step`
+# returns NaN.) And NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -390,8 +357,8 @@ verify_lesson("flash")
 # - Outputs that are already divided merge with the softmax of their log-sum-exps.
 # - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
 #
-# So the same output and gradients can be had without storing the tables. In exact arithmetic nothing differs, and in floating point only
-# rounding. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# So we get the same output and gradients without storing the tables: in exact arithmetic nothing differs, in floating point only rounding.
+# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
@@ -401,19 +368,18 @@ verify_lesson("flash")
 #
 # $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \label{plain-attention-bytes}$$
 #
-# The two products need $d_k$ terms for each score and $d_v$ for each weight. If a multiply-add counts 2 FLOPs, and exponentials are not
-# counted:
+# The two products need $d_k$ terms for each score and $d_v$ for each weight. A multiply-add counts 2 FLOPs, exponentials none:
 #
 # $$F = 2\, T_q T_k\, (d_k + d_v) \label{attention-forward-flops}$$
 #
-# A machine with $\pi$ FLOPs and $\beta$ bytes a second needs at least $F / \pi$ and $M / \beta$ seconds. If both overlap completely, the
-# time is the larger one. With the *arithmetic intensity* $I$ this is the *roofline* (Williams and others, 2009):
+# A machine with $\pi$ FLOPs and $\beta$ bytes a second needs at least $F / \pi$ and $M / \beta$ seconds. Even if both overlap
+# completely, it needs the larger of the two. This is the *roofline* (Williams and others, 2009), with the *arithmetic intensity* $I$:
 #
 # $$t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M} \label{roofline}$$
 
 # %% [markdown] id="roof-intensity"
-# Let all widths be $d$ and all lengths $T$, a multiple of $B_q$. In long texts the plain way has an intensity that does not grow with the
-# length, and tiles have one that their block sets:
+# Let all widths be $d$ and all lengths $T$, a multiple of $B_q$. In long texts the plain intensity stops growing, and that of tiles is set by
+# their block:
 #
 # $$\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b} \label{plain-attention-intensity}$$
 #
@@ -439,12 +405,9 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are the times of the first cell and those for 64 features, under the roof of their machine. Where sdpa stands on the horizontal axis
-# assumes that each input moves once, and where eager stands, three steps. Nobody measured either. All four stay below the roof, unless
-# a program beats the two rates measured here. It does not count exponentials.
-#
-# How much of eager's time is traffic? A copy moved 20.6 GB a second, so the 269 MB of {eq}`plain-attention-bytes` take 13 ms. For 16
-# features eager took 105 ms more than sdpa, so what we counted does not explain it alone.
+# These are times of the first cell and those for 64 features. Their intensities are not measured: they assume that sdpa moves each input
+# once, and that eager takes three steps. All four lie below the roof. Its rates are those of a copy and of one product of matrices, so a
+# program faster than these could lie above it.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #
@@ -462,9 +425,9 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # $$1 \le \ell \le n \label{running-sum-bounds}$$
 #
 # So $\ell$ neither overflows nor vanishes, in any format that can hold $n$. We computed attention over 512 positions from 16-bit inputs in
-# three ways, with scores of standard deviation 1 and 8. *Stored whole* rounds scores and weights to 16 bits, as three programs do. *In
-# tiles* rounds only $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state to 16
-# bits, too. **Predict** which one has the smallest error.
+# three ways, with scores of standard deviation 1 and 8. *Stored whole* rounds scores and weights to 16 bits. *In tiles* rounds only
+# $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state, too. **Predict** which
+# one has the smallest error.
 
 # %% id="errors-figure" tags=["predicted"]
 from attn_course.lessons.flash.experiments import ERRORS
@@ -479,12 +442,13 @@ for way in ways:
 figures.float16_errors(errors, [*spreads.values()])
 
 # %% [markdown] id="errors-notice" tags=["answer"]
-# Tiles with a state in 32 bits have the smallest error, for both spreads and in all three runs. An error in a stored score becomes a
-# factor $e^{\mathrm{error}}$, and a score of 8 is rounded eight times as coarsely as a score of 1.
+# Tiles with a state in 32 bits have the smallest error, for both spreads. One likely reason is that an error in a stored score becomes a
+# factor $e^{\mathrm{error}}$, and a score of 8 is rounded eight times as coarsely as a score of 1. But stored weights are rounded, too, and
+# we did not separate the two.
 
 # %% [markdown] id="blocks-alive-text"
-# The card shows one turn of the loop. In a state of one key or more $\ell \ge 1$, because the largest score gives $e^0$. With "the maximum of
-# the block alone" $z$ stays right, since any $m$ cancels, but the factor may overflow.
+# The card shows one turn of the loop. With "the maximum of the block alone" $z$ stays right, since any $m$ cancels, but the factor may
+# overflow.
 
 # %% id="blocks-alive"
 from attn_course import alive
@@ -494,32 +458,32 @@ alive("tiled-attention-update")
 # %% [markdown] id="states"
 # ## Deeper: states and gradients, in formulas
 #
-# The states of two sets of keys with none in common merge. Bring both to the larger maximum, and add:
+# The states of two sets of keys with none in common, and not both empty, merge. Bring both to the larger maximum, and add:
 #
 # $$\begin{gathered}
 # m = \max(m_A, m_B), \\
 # \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
 # \label{merge-of-attention-states}$$
 #
-# Finished parts merge likewise. Move their outputs and log-sum-exps, and see whose share grows:
+# Finished parts merge likewise. Move their outputs and log-sum-exps:
 
 # %% id="parts-alive"
 alive("merge-of-finished-outputs")
 
 # %% [markdown] id="backward-blocks"
-# **The backward pass in one formula.** Let $b$ count blocks of queries, and let $\mathbf{1}$ be a column of ones:
+# **The backward pass in one formula.** Let $r$ count blocks of queries, and let $\mathbf{1}$ be a column of ones:
 #
-# $$dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b
+# $$dK = \frac{1}{\sqrt{d_k}} \sum_{r} \bigl( P_r \odot (dO_r V^\top - \delta_r\, \mathbf{1}^\top) \bigr)^{\!\top} Q_r
 # \label{key-gradient-in-blocks}$$
 #
-# Likewise $dV$ is the sum of all $P_b^\top dO_b$, and $dQ$ is a sum over blocks of keys. Beside $Q$, $K$ and $V$ the tiles keep the output
+# Likewise $dV$ is the sum of all $P_r^\top dO_r$, and $dQ$ is a sum over blocks of keys. Beside $Q$, $K$ and $V$ the tiles keep the output
 # and $L$ for it, and the plain way keeps all weights and, if it takes $\delta$ from it, the output:
 #
 # $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
 # \label{tiled-training-memory}$$
 
 # %% [markdown] id="d-lse"
-# **A loss that reads $L$.** Where finished parts are merged, the output depends on their $L^{(c)}$, too. By {eq}`lse-gradient` the score
+# **A loss that reads $L$.** Merged outputs depend on the $L^{(c)}$, too. By {eq}`lse-gradient` the score
 # $s_{ij}$ moves $L_i$ at the rate $p_{ij}$. So with $dL_i$ for the gradient of $L_i$, the score gains $p_{ij}\, dL_i$:
 #
 # $$dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr) \label{score-gradient-with-lse}$$

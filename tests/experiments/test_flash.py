@@ -46,15 +46,22 @@ def test_the_eager_way_is_attention():
     np.testing.assert_allclose(eager(query, key, value), attention(*inputs()), rtol=1e-4, atol=1e-5)
 
 
-def result(eager_s, sdpa_s, softmax_s=0.1, new_softmax_s=0.2):
+def test_the_eager_way_writes_over_its_tables():
+    query, key, value = (torch.from_numpy(array) for array in inputs())
+    tables = torch.full((3, 7, 130), torch.nan)
+    np.testing.assert_array_equal(eager(query, key, value, tables), eager(query, key, value))
+    np.testing.assert_allclose(tables[2] @ value, eager(query, key, value))
+
+
+def result(eager_s, in_use_s, sdpa_s, softmax_s=0.1, new_softmax_s=0.2):
     times = {name: {str(w): [t] * len(LENGTHS) for w, t in zip(WIDTHS, by_width, strict=True)} for name, by_width in
-             (("eager_s", eager_s), ("sdpa_s", sdpa_s))}  # fmt: skip
+             (("eager_s", eager_s), ("eager_in_use_s", in_use_s), ("sdpa_s", sdpa_s))}  # fmt: skip
     return {"copy_bytes_per_s": 1e10, "softmax_s": softmax_s, "new_softmax_s": new_softmax_s, **times}
 
 
 def test_the_conclusions_on_time_compare_the_longest_sequence():
-    assert set(conclude_roofline(result([6.0, 4.0, 2.0], [1.0, 1.0, 1.0])).values()) == {True}
-    found = conclude_roofline(result([0.5, 4.0, 2.0], [1.0, 1.0, 1.0], softmax_s=0.001, new_softmax_s=0.0005))
+    assert set(conclude_roofline(result([6.0, 4.0, 2.0], [2.0, 2.0, 1.4], [1.0, 1.0, 1.0])).values()) == {True}
+    found = conclude_roofline(result([0.5, 4.0, 2.0], [0.5, 3.0, 1.8], [1.0, 1.0, 1.0], softmax_s=0.001, new_softmax_s=0.0005))
     assert set(found.values()) == {False}
 
 

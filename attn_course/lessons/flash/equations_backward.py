@@ -47,11 +47,11 @@ def row_deltas(P: np.ndarray, V: np.ndarray, dO: np.ndarray) -> Given:
 # ---- recompute instead of store
 @claim("weights-from-lse", rests_on="log-softmax row-lse-and-output")
 def _(normal, T_q, T_k, d_k, d_v):
-    r"""p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}}
+    r"""p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}}
     One number for each row, kept from the forward pass, gives back any tile of weights without a second pass over the row.
-        the maximum kept instead: \ln \sum_{l} e^{s_{il}} -> \max_{l} s_{il}
+        the maximum kept instead: \ln \sum_{j} e^{s_{ij}} -> \max_{j} s_{ij}
         the sum without its logarithm: = \ln -> =
-        a column instead of a row: p_{ij} = e^{s_{ij} - L_j}, \qquad L_j = \ln \sum_{l} e^{s_{lj}}
+        a column instead of a row: p_{ij} = e^{s_{ij} - L_j}, \qquad L_j = \ln \sum_{i} e^{s_{ij}}
     """
     Q, K, V, _ = drawn(normal, T_q, T_k, d_k, d_v)
     weights, lse = reference.attention(Q, K, V, return_weights=True, return_lse=True)[1:]
@@ -79,13 +79,13 @@ def _(normal, T_q, T_k, d_v):
 
 @claim("key-gradient-in-blocks", rests_on="weights-from-lse score-gradient-against-mixture query-and-key-gradients")
 def _(normal, g, B, T_k, d_k, d_v):
-    r"""dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b
-    where b: blocks of queries ;; P_b = e^{Q_b K^T / sqrt(d_k) - L_b}, recomputed ;; delta_b = row sums of dO_b * O_b
+    r"""dK = \frac{1}{\sqrt{d_k}} \sum_{r} \bigl( P_r \odot (dO_r V^\top - \delta_r\, \mathbf{1}^\top) \bigr)^{\!\top} Q_r
+    where r: blocks of queries ;; P_r = e^{Q_r K^T / sqrt(d_k) - L_r}, recomputed ;; delta_r = row sums of dO_r * O_r
     Tiles of queries pass by a block of keys, which sums up its gradient: no two programs add to the same place, so no atomics.
-        always the first block of queries: Q_b -> Q_1
+        always the first block of queries: Q_r -> Q_1
         without the scale: \frac{1}{\sqrt{d_k}} ->
         delta added: - \delta -> + \delta
-        delta not weighted: (dO_b V^\top - \delta_b\, \mathbf{1}^\top) -> (dO_b V^\top) - \delta_b\, \mathbf{1}^\top
+        delta not weighted: (dO_r V^\top - \delta_r\, \mathbf{1}^\top) -> (dO_r V^\top) - \delta_r\, \mathbf{1}^\top
     """
     Q, K, V, dO = drawn(normal, g * B, T_k, d_k, d_v)
     output, weights = reference.attention(Q, K, V, return_weights=True)

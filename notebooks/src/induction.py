@@ -203,6 +203,8 @@ silent = [(0, 0)]  # (layer, head), both counted from 0
 print("right:", lab.tested(copier, test, silent=silent)["copied"])
 
 # %% [markdown] id="cause-record"
+# In our run these were head 2 of the first layer, and heads 0, 1 and 3 of the second.
+#
 # In the three recorded models we silenced the two heads of the first layer with the largest weights on the word before, or the three of the second
 # layer with the largest induction scores. As a control, we silenced as many heads of the same layer, those with the smallest. The texts are
 # new ones:

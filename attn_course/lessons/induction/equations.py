@@ -25,31 +25,31 @@ def _(rng, T, n):
 
 @claim("scores-of-second-layer", rests_on="absorbed-score residual-stream")
 def _(normal, rng, T, d):
-    r"""X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X V)^\top + P X V\, W X^\top + P X V\, W\, (P X V)^\top
-    where X_1 = X + P X V: behind a head of the first layer with weights P and V = W_V W_O ;; W = W_Q W_K^T of a head of the second
+    r"""X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X U)^\top + P X U\, W X^\top + P X U\, W\, (P X U)^\top
+    where X_1 = X + P X U: behind a head of the first layer with weights P and U = W_V W_O ;; W = W_Q W_K^T of a head of the second
         ;; no norms, no scale
     Multiply out: each of query and key reads the word, or what the first head brought to it.
-        only the keys read the first head: + P X V\, W X^\top + P X V\, W\, (P X V)^\top ->
-        both or none: X\, W\, (P X V)^\top + P X V\, W X^\top + ->
-        weights on the wrong side: all P X V -> X V P
+        only the keys read the first head: + P X U\, W X^\top + P X U\, W\, (P X U)^\top ->
+        both or none: X\, W\, (P X U)^\top + P X U\, W X^\top + ->
+        weights on the wrong side: all P X U -> X U P
     """
-    X, P, W, V = normal(T, d), rng.dirichlet(np.ones(T), size=T), normal(d, d), normal(d, d)
-    found = X + np.array([sum(P[i, j] * (X[j] @ V) for j in range(T)) for i in range(T)])
-    return {"X": X, "P": P, "W": W, "V": V, "X_1": found}
+    X, P, W, U = normal(T, d), rng.dirichlet(np.ones(T), size=T), normal(d, d), normal(d, d)
+    found = X + np.array([sum(P[i, j] * (X[j] @ U) for j in range(T)) for i in range(T)])
+    return {"X": X, "P": P, "W": W, "U": U, "X_1": found}
 
 
 @claim("score-through-earlier-head", rests_on="scores-of-second-layer")
 def _(normal, rng, T, d):
-    r"""\bigl( X\, W\, (P X V)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W V^\top x_l^\top
-    where rows of X: x_i ;; P, V: weights and W_V W_O of the head of the first layer, W = W_Q W_K^T of that of the second
-    Row j of P X V is the mean of the x_l V with weights P_jl: the query is compared with the words at which position j looked.
+    r"""\bigl( X\, W\, (P X U)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W U^\top x_l^\top
+    where rows of X: x_i ;; P, U: weights and W_V W_O of the head of the first layer, W = W_Q W_K^T of that of the second
+    Row j of P X U is the mean of the x_l U with weights P_jl: the query is compared with the words at which position j looked.
         what the query looked at: P_{jl} -> P_{il}
-        the value matrix turned over: V^\top x_l -> V x_l
+        the value matrix turned over: U^\top x_l -> U x_l
         what looked at j: P_{jl} -> P_{lj}
         the key itself: x_l^\top -> x_j^\top
     """
-    X, P, W, V = normal(T, d), rng.dirichlet(np.ones(T), size=T), normal(d, d), normal(d, d)
-    return {"X": X, "x": rows(X), "P": P, "W": W, "V": V, "T": T}
+    X, P, W, U = normal(T, d), rng.dirichlet(np.ones(T), size=T), normal(d, d), normal(d, d)
+    return {"X": X, "x": rows(X), "P": P, "W": W, "U": U, "T": T}
 
 
 @claim("induction-score", rests_on="match-of-word-before")

@@ -116,13 +116,13 @@ def run(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train two layers, and one; in the two, silence heads, and let queries, keys or values read the words alone.
 
     Silenced are in the first layer the two heads that look one back most, in the second the three with the largest induction scores,
-    and, as a control, the others of the same layer.
+    and, as a control, as many of the same layer with the smallest.
     """
     (model, way), texts = trained(seed, steps=steps), twice(torch.Generator().manual_seed(100 + seed))
     scores, silenced = head_scores(model, texts), dict[str, float]()
-    for layer, (name, n_others) in enumerate({"before": 2, "induction": 1}.items()):
+    for layer, (name, count) in enumerate({"before": 2, "induction": 3}.items()):
         order = sorted(range(HEADS), key=scores[name][layer].__getitem__)
-        for which, heads in ((f"{HEADS - n_others} strongest", order[n_others:]), (f"{n_others} left", order[:n_others])):
+        for which, heads in ((f"{count} strongest", order[-count:]), (f"{count} weakest", order[:count])):
             silenced[f"{name}, {which}"] = tested(model, texts, silent=[(layer, head) for head in heads])["copied"]
     return {
         "two layers": way,
@@ -142,8 +142,8 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
         "two layers copy": found["copied"] > 0.9,
         "one layer does not": max(one["copied"]) < 0.25 and max(one["induction"]) < 0.2,
         "while no head scores 0.2, less than a third is copied": max(before) < 0.33,
-        "the heads that look one back are needed more": silenced["before, 2 strongest"] < 0.5 * silenced["before, 2 left"],
-        "so are those that score": silenced["induction, 3 strongest"] < 0.5 * silenced["induction, 1 left"],
+        "the heads that look one back are needed more": silenced["before, 2 strongest"] < 0.5 * silenced["before, 2 weakest"],
+        "so are those that score": silenced["induction, 3 strongest"] < 0.5 * silenced["induction, 3 weakest"],
         "keys of words alone: no copying": alone["key"] < 0.2,
         "queries or values of words alone: copying": min(alone["query"], alone["value"]) > 0.8,
     }

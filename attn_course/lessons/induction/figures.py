@@ -68,7 +68,7 @@ def arrival(way: Mapping[str, ArrayLike]) -> None:
 
 
 def depths(ranks: Mapping[str, ArrayLike]) -> None:
-    """Show the place of the right word among all words by depth: the median of some draws, on a logarithmic axis.
+    """Show the rank of the right word among all words by depth: the median of some draws, on a logarithmic axis.
 
     `ranks`, each (n_draws, n_depths), by which heads are silenced.
     """
@@ -80,8 +80,8 @@ def depths(ranks: Mapping[str, ArrayLike]) -> None:
         np.arange(len(next(iter(curves.values())))),
         curves,
         title="Without the eight heads the word stays far back",
-        alt=f"Place of the right word when the stream behind each number of layers is read by the table; 1 is the first. {told}",
+        alt=f"Rank of the right word when the stream behind each number of layers is read by the table; 1 is the first. {told}",
         x_label="layers that have added",
-        y_label="place of the right word",
+        y_label="rank of the right word",
         y_log=True,
     )

@@ -236,7 +236,7 @@ my_matrix = asked_formula(
 
 
 ORDER = [
-    note("title", "Take them in any order; all lean on the core alone."),
+    note("title", "Take them in any order. The second leans on the deeper section about the stream, the others on the core alone."),
     note(
         "setup-text",
         """

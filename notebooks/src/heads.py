@@ -32,8 +32,8 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# One head has as many parameters as two. What does it lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place
-# after, whatever symbols stand there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
+# What does the one head lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand
+# there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
 
 # %% [markdown] id="why-lead"
 # The linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
@@ -49,7 +49,7 @@ figures.machine()
 # | $a$ | $a$ | $p\, u_a + r\, u_a + c$ | negative |
 # | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | negative |
 #
-# The first lead minus the second is $r\,(u_b - u_a)$. It must be positive, so $u_b > u_a$. The third minus the first is
+# The first lead minus the second is $r\,(u_b - u_a)$ and must be positive, so $u_b > u_a$. The third minus the first is
 # $(p - r)\,(u_b - u_a)$, so it is at least 0. But a negative number minus a positive one is negative. If $r \ge p$, the head cannot always name
 # the symbol *before*, by the same argument.
 
@@ -183,12 +183,12 @@ check("layer-without-a-head", my_layer_without)
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# On the right stands row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, and the layers before made that row behind
-# the same mask, from tokens up to $j$. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
+# On the right stands row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, which the layers before computed with all
+# tokens after $j$ hidden. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
 
 # %% [markdown] id="groups"
 # Every step reads the whole cache. To make it smaller, Shazeer (2019) let all query heads share one key head and one value head. **Grouped
-# heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0 and $H_{kv}$ key heads:
+# heads** are a compromise: $g$ neighbouring query heads share one of each. With heads counted from 0 and $H_{kv}$ key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
@@ -198,8 +198,8 @@ check("layer-without-a-head", my_layer_without)
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. For groups only one line changes, which has
-# `h // g` where a layer without them has `h`.
+# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. Groups change one line: it has `h // g`
+# where a layer without them has `h`.
 
 
 # %% id="own-class"
@@ -245,8 +245,7 @@ for text, wanted in zip(x, theirs, strict=True):
 # ## Your class and a real model
 #
 # We give the class layer 16 of SmolLM2, counted from 0. This model tells queries and keys their places by a rotation (lesson
-# {lesson}`self_attention`), so we add that. If the model is on your machine, the cell compares what the class returns with what the model's own
-# heads return:
+# {lesson}`self_attention`), so we add that. If the model is on your machine, the cell compares what class and model return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -259,7 +258,8 @@ class Turned(Heads):
     def cut(self, x):
         q, k, v = super().cut(x)
         turns = {"theta": 100_000.0, "layout": "interleaved"}
-        return *(rope(z, np.full(len(z), len(self.keys)), **turns) for z in (q, k)), v
+        q, k = (rope(z, np.full(len(z), len(self.keys)), **turns) for z in (q, k))
+        return q, k, v
 
 
 if model.is_here:
@@ -270,26 +270,24 @@ if model.is_here:
     print(f"largest difference: {np.abs(ours - returned).max():.6f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000009 here, and the numbers that are compared go up to 15. Now look at two heads of this layer:
+# It printed 0.000009 here, for numbers up to 15. Now look at two heads of this layer:
 
 # %% id="real-maps"
 maps = model.maps(sentence)
 figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back, and head 3 mostly at the first token.
-#
-# Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
-# a note into the place of "sun": before this place stands "red". Then a head in a later layer, at the second "red", can look for this note.
-# It finds "sun", the next word.
+# Head 0 looks one token back. This can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back
+# can have written a note into the place of "sun": before this place stands "red". A head in a later layer, at the second "red", can look for this
+# note and find "sun", the next word.
 
 # %% [markdown] id="real-question"
 # SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
 # four, on average over six draws. In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight
 # to the token before. Do the four share the work of copying? We silence head 0, then head 3 of the same layer, and then, together, the three
-# others of the four. A story is the control: how often does the model name its next token right?
+# others. As a control, the model also names the next tokens of a story.
 #
-# **Predict** which of the three costs the copying most, and which the story.
+# **Predict** which of the three costs the copying most, and whether it costs the story much.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -301,10 +299,9 @@ for name in SILENT:  # copying: the smallest and the largest share in the six dr
     print(f"story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Head 0 costs the copying most: without it at most an eighth is right in any draw. The four do not share the work, since without the three
-# others the model keeps most of its copying. The control says that head 0 is not simply needed for everything: without it the story falls
-# from 0.35 to 0.33 only, and without the three others to 0.32. Silencing head 3 changes little. Whether head 0 works by notes, as in our tale,
-# this does not show; lesson {lesson}`induction` looks at the heads that would read them.
+# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, so head 0 is not
+# simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
+# works by notes, this does not show (lesson {lesson}`induction` goes on).
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -322,7 +319,7 @@ verify_lesson("heads")
 # ## Summary
 #
 # - A head is a block of columns of queries, keys and values. (In groups, heads share those of keys and values.)
-# - To make heads an axis, cut the last axis first, then move the new one.
+# - Cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
 # - A map does not say what a head is for: silence it, with other heads and another text for control.

@@ -485,7 +485,7 @@ print(f"{slow / fast:.1f} times the time without a cache")
 print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 
 # %% [markdown] id="cache-answer"
-# The clock is less steady than the count: on machines with other work to do we have seen factors from 2.5 to 42. Each step also calls
+# The clock is less steady than the count: from run to run and machine to machine we have seen factors from 2.5 to 42. Each step also calls
 # functions and reads memory, and a cache saves none of that; we have not measured how much of the difference it explains.
 
 # %% [markdown] id="cache-bytes"

@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places, and on each stands one of eight symbols, drawn at random. The input of a layer is, at each position, a vector for its
-# symbol plus one for its place. Every position must name the symbol before it and the one after it, by a linear map of the layer's output. We
-# train the layer twice, with one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
+# A ring has eight places. On each place stands one of eight symbols, drawn anew for each place, so a symbol may repeat. At each position the
+# layer reads a vector for the symbol plus one for the place, and from its output alone a linear map must name the symbol before and the symbol
+# after. We train it twice, with one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import trained
@@ -24,7 +24,7 @@ for n_heads in (1, 2):
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
-# good as guessing. Lit in the machine is what several heads need, and what the next two sections build:
+# good as guessing. Here is the machine of lesson {lesson}`attention`, with the parts lit that several heads need:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -32,26 +32,26 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# One head has as many parameters as two. What does it lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place
-# after, whatever symbols stand there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
+# What does the one head lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand
+# there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
 
 # %% [markdown] id="why-lead"
 # The linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
-# of $b$. The output mixes values by their weights, and the lead is linear in it. So a symbol $s$ that gets the weight $p$ adds $p\, u_s$ to the
-# lead, where $u_s$ depends on the symbol, not on its place. All else adds a number $c$: the places and the other symbols, which stay as they are.
+# of $b$. It is linear in the output, which mixes values by their weights. So a symbol $s$ with the weight $w$ adds $w\, u_s$ to the lead, where
+# $u_s$ depends on $s$ alone. We change only the symbols before and after; all else then adds one fixed number $c$.
 
 # %% [markdown] id="why-after"
-# If $b$ stands after, its lead must be positive, and if $a$ does, negative, whatever stands before. We write this down for $(a, b)$ and $(b, a)$
-# as the symbols (before, after), and then for $(b, b)$ and $(a, a)$:
+# If $b$ stands after, its lead must be positive, and if $a$ does, negative, whatever stands before:
 #
-# $$p\, u_a + r\, u_b + c > 0 > p\, u_b + r\, u_a + c, \qquad p\, u_b + r\, u_b + c > 0 > p\, u_a + r\, u_a + c$$
+# | before | after | lead of $b$ | must be |
+# |---|---|---|---|
+# | $a$ | $b$ | $p\, u_a + r\, u_b + c$ | positive |
+# | $a$ | $a$ | $p\, u_a + r\, u_a + c$ | negative |
+# | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | negative |
 #
-# Subtract the right side of each from its left side:
-#
-# $$(p - r)\, (u_a - u_b) > 0, \qquad (p + r)\, (u_b - u_a) > 0$$
-#
-# As $p \ge r$, the first says $u_a > u_b$. No weight is negative, so the second says $u_b > u_a$. They contradict each other. If $r \ge p$, the
-# head cannot always name the symbol *before*, by the same argument.
+# The first lead minus the second is $r\,(u_b - u_a)$ and must be positive, so $u_b > u_a$. The third minus the first is
+# $(p - r)\,(u_b - u_a)$, so it is at least 0. But a negative number minus a positive one is negative. If $r \ge p$, the head cannot always name
+# the symbol *before*, by the same argument.
 
 # %% [markdown] id="why-both"
 # One row of weights cannot serve both questions, however wide the head is, if the row ignores the symbols and the answers are linear in the
@@ -62,7 +62,7 @@ figures.machine()
 #
 # How does one layer get several rows? With $H$ heads of width $d_k$, queries and keys have $H d_k$ columns, and values have $H d_v$. A **head**
 # is a block of neighbouring columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so cutting the queries is the same as
-# giving each head a narrow matrix, as in the machine above:
+# giving each head a narrow matrix:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
@@ -123,8 +123,9 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# In place of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, as in {eq}`batched-attention`. Both lines below have the right
-# shape, and both can be undone. We change position 3, the last of four. **Predict** which heads notice it in each of the two.
+# In place of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both lines below have the right shape, and both can be
+# undone. `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
+# **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -138,9 +139,9 @@ for name, cut in cuts.items():
     print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# Only the first line is right. `reshape` takes the numbers row by row, so the second line puts all of position 0 and a third of position 1
-# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A test
-# of shapes does not find this mistake. Disturbing one position does.
+# Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last "head" gets
+# any number of position 3. Split the last axis first, and **then** move the axis of heads to the front. A test of shapes does not find this
+# mistake. Disturbing the last position does.
 
 # %% [markdown] id="merge"
 # ## The heads add up
@@ -177,76 +178,74 @@ check("layer-without-a-head", my_layer_without)
 # %% [markdown] id="cache"
 # ## What a layer keeps: the cache
 #
-# A model that writes adds one token at a time. The causal mask hides all later keys from token $t$. So row $t$ of attention needs its own
-# query, and the keys and values of tokens $1$ to $t$:
+# A model that writes gets one token at a time. What must a layer keep of the earlier ones? The causal mask hides all later keys from token $t$.
+# So row $t$ of attention needs its own query, and the keys and values of tokens $1$ to $t$:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# The right side is row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, and with the mask that row has read
-# only the tokens up to $j$, in every layer before. So no later token changes old keys and values. They are kept in a **cache**, and each step
-# adds a row. Section {section}`counts` counts what this saves.
+# On the right stands row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, which the layers before computed with all
+# tokens after $j$ hidden. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
 
 # %% [markdown] id="groups"
 # Every step reads the whole cache. To make it smaller, Shazeer (2019) let all query heads share one key head and one value head. **Grouped
-# heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0, as in code, and $H_{kv}$
-# key heads:
+# heads** are a compromise: $g$ neighbouring query heads share one of each. With heads counted from 0 and $H_{kv}$ key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# The cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads share three key heads, so query head 5 reads
-# key head 1.
+# The cache shrinks by the factor $g$. The language model SmolLM2 has nine query heads on three key heads in each layer.
 
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here is all of it, heads, cache and groups, in plain NumPy, for one token at a time. In `q`, `k` and `v` each row is a head, and values are as
-# wide as keys. (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
+# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. Groups change one line: it has `h // g`
+# where a layer without them has `h`.
 
 
 # %% id="own-class"
 class Heads:
-    def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=lambda z, place: z):
+    def __init__(self, w_query, w_key, w_value, w_output, d_k):
         self.projections, self.w_output = (w_query, w_key, w_value), w_output
-        self.d_k, self.turn = d_k, turn
-        self.keys, self.values = [], []  # the cache: no token yet
+        self.d_k, self.keys, self.values = d_k, [], []  # the cache: no token yet
+
+    def cut(self, x):  # queries, keys and values of one token, with a head in each row
+        return [(x @ w).reshape(-1, self.d_k) for w in self.projections]
 
     def __call__(self, x):  # the next token, (d,)
-        q, k, v = ((x @ w).reshape(-1, self.d_k) for w in self.projections)
-        g = len(q) // len(k)  # so many query heads share a key head
-        place = len(self.keys)
-        q = self.turn(q, place)
-        self.keys.append(self.turn(k, place))
+        q, k, v = self.cut(x)
+        self.keys.append(k)
         self.values.append(v)
         keys, values = np.array(self.keys), np.array(self.values)  # (t, H_kv, d_k)
-        z = [attend(q[[h]], keys[:, h // g], values[:, h // g]) for h in range(len(q))]
+        heads, g = range(len(q)), len(q) // len(k)
+        z = [attend(q[h : h + 1], keys[:, h // g], values[:, h // g]) for h in heads]
         return np.hstack(z) @ self.w_output  # (1, d)
 
 
 # %% [markdown] id="own-tests"
-# PyTorch gets all four tokens and all three heads at once, cut by the first reshape of section {section}`split`, with a causal mask. Our class
-# gets the tokens one by one:
+# PyTorch gets a batch of two texts, all tokens and all heads at once, with a causal mask. Our class gets the tokens one by one:
 
 # %% id="own-call"
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 rng = np.random.default_rng(8)
-x = rng.normal(size=(4, 6))  # four tokens
-w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))
-layer = Heads(w_q, w_k, w_v, w_o, d_k=2)
-ours = np.vstack([layer(token) for token in x])
+x = rng.normal(size=(2, 4, 6))  # two texts of four tokens
+w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))  # three heads of width 2
+q, k, v = (torch.tensor(x @ w).reshape(2, 4, 3, 2) for w in (w_q, w_k, w_v))
+q, k, v = (side.transpose(1, 2) for side in (q, k, v))  # (2, H, T, d_k)
+z = scaled_dot_product_attention(q, k, v, is_causal=True)
+theirs = z.transpose(1, 2).reshape(2, 4, 6).numpy() @ w_o  # token first, then heads
 
-q, k, v = (torch.from_numpy(cuts["first"](x @ w)) for w in (w_q, w_k, w_v))
-z = scaled_dot_product_attention(q, k, v, is_causal=True)  # (H, T, d_v)
-side_by_side = z.transpose(0, 1).reshape(4, 6).numpy()  # token first, then heads
-print("as PyTorch has it:", np.allclose(ours, side_by_side @ w_o))
+for text, wanted in zip(x, theirs, strict=True):
+    layer = Heads(w_q, w_k, w_v, w_o, d_k=2)  # with an empty cache
+    ours = np.vstack([layer(token) for token in text])
+    print("as PyTorch has it:", np.allclose(ours, wanted))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
-# We give the class layer 16 of SmolLM2. Layers and heads are counted from 0. If the model is on your machine, the cell gives the class what the
-# model's own heads read in this layer, and compares what both return:
+# We give the class layer 16 of SmolLM2, counted from 0. This model tells queries and keys their places by a rotation (lesson
+# {lesson}`self_attention`), so we add that. If the model is on your machine, the cell compares what class and model return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -255,49 +254,54 @@ from attn_course.reference import rope
 model, sentence = language_model(), "The cat sat because it was tired."
 
 
-def turn(z, place):  # the rotation that tells this model its places
-    return rope(z, np.full(len(z), place), theta=100_000.0, layout="interleaved")
+class Turned(Heads):
+    def cut(self, x):
+        q, k, v = super().cut(x)
+        turns = {"theta": 100_000.0, "layout": "interleaved"}
+        q, k = (rope(z, np.full(len(z), len(self.keys)), **turns) for z in (q, k))
+        return q, k, v
 
 
 if model.is_here:
     read, returned = model.around_heads(16, sentence)  # (8, 576) each: eight tokens
     it = model.layer(16)
-    layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
+    layer = Turned(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64)
     ours = np.vstack([layer(token) for token in read.astype(float)])
     print(f"largest difference: {np.abs(ours - returned).max():.6f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000009 here, and the numbers that are compared go up to 15. Now look at two heads of this layer:
+# It printed 0.000009 here, for numbers up to 15. Now look at two heads of this layer:
 
 # %% id="real-maps"
 maps = model.maps(sentence)
 figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back, and head 3 mostly at the first token.
-#
-# Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
-# a note into the place of "sun": the word before me is "red". Then a head in a later layer, at the second "red", can look for this note. It finds "sun",
-# the next word.
+# Head 0 looks one token back. This can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back
+# can have written a note into the place of "sun": before this place stands "red". A head in a later layer, at the second "red", can look for this
+# note and find "sun", the next word.
 
 # %% [markdown] id="real-question"
 # SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
 # four, on average over six draws. In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight
-# to the token before. Does the copying need all four? We silence head 0, then head 3 of the same layer, and then the three others of the four,
-# all at once:
+# to the token before. Do the four share the work of copying? We silence head 0, then head 3 of the same layer, and then, together, the three
+# others. As a control, the model also names the next tokens of a story.
+#
+# **Predict** which of the three costs the copying most, and whether it costs the story much.
 
-# %% id="real-copying"
+# %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
 
 measured = COPYING.load()
-rows = {"as it is": measured.values("copied")}
-rows |= {name: measured.values("silenced", name) for name in SILENT}
-for name, shares in rows.items():  # smallest and largest share in the six draws
-    print(f"{name:36} {shares.min():.2f} to {shares.max():.2f} right")
+for name in SILENT:  # copying: the smallest and the largest share in the six draws
+    right, told = measured.values("silenced", name), measured.values("story", name)
+    print(f"{name:31} silent: copies {right.min():.2f} to {right.max():.2f}, ", end="")
+    print(f"story {told.mean():.2f}")
 
-# %% [markdown] id="real-answer"
-# Without head 0 of layer 16 at most an eighth is right in any draw, and without head 3 nearly all is as before. Without the three others, too,
-# the model keeps most of its copying. All four maps say "one token back"; only silencing shows that it can do without three of them.
+# %% [markdown] id="real-answer" tags=["answer"]
+# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, so head 0 is not
+# simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
+# works by notes, this does not show (lesson {lesson}`induction` goes on).
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -314,10 +318,11 @@ verify_lesson("heads")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A head is a block of columns of queries, keys and values; cut the last axis first, then move the axis of heads.
+# - A head is a block of columns of queries, keys and values. (In groups, heads share those of keys and values.)
+# - Cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
-# - A map does not say what a head is for: silence the head, with others for control.
+# - A map does not say what a head is for: silence it, with other heads and another text for control.
 #
 # What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads read several
 # things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
@@ -480,8 +485,8 @@ print(f"{slow / fast:.1f} times the time without a cache")
 print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 
 # %% [markdown] id="cache-answer"
-# We have seen the clock show factors from 2.5 to 11, far less than the count. Each step also calls functions and reads memory, and a cache
-# saves none of that; we have not measured how much of the difference it explains.
+# The clock is less steady than the count: from run to run and machine to machine we have seen factors from 2.5 to 42. Each step also calls
+# functions and reads memory, and a cache saves none of that; we have not measured how much of the difference it explains.
 
 # %% [markdown] id="cache-bytes"
 # What a cache keeps for each token, with $b$ bytes for a number:

@@ -41,7 +41,8 @@ def hold_turns(cells: Sequence[Cell], get_task: TaskLookup, name: str) -> None:
     """Hold that cells tagged `your-turn`, and no others of a lesson, check tasks that wait for their reader.
 
     `get_task`: task id -> task; raises ValueError or LookupError for an unknown id. Raises AuthoringError if such a cell holds
-    more than a name to fill and its check, or a task stands where it does not belong.
+    more than a name to fill and its check, or a task stands where it does not belong. A task that is answered by a whole cell may show
+    it there instead, with dots in the place of what its reader writes.
     """
     for cell in cells:
         ids = literal_calls(cell.text, "check") if cell.kind == "code" else []
@@ -53,11 +54,18 @@ def hold_turns(cells: Sequence[Cell], get_task: TaskLookup, name: str) -> None:
 
 
 def _hold_turn(cell: Cell, tasks: "Sequence[Task]", place: str) -> None:
+    from attn_course.tasks.source import binds, has_dots
+
     if len(tasks) != 1:
         raise AuthoringError(f"{place}: wanted name = ... and one check of it in a cell tagged {YOUR_TURN}, got {shorten(cell.text)}")
     (task,) = tasks
     if not task.your_turn:
         raise AuthoringError(f"{place}: wanted a task that says your_turn=True, got {task.id}")
-    wanted = f'{task.entry} = ...\ncheck("{task.id}", {task.entry})'
+    checked = f'check("{task.id}", {task.entry})'
+    if task.sheet is not None and task.sheet.is_verbatim and binds(cell.text, task.entry):
+        if not has_dots(cell.text) or ast.dump(ast.parse(cell.text).body[-1]) != ast.dump(ast.parse(checked).body[0]):
+            raise AuthoringError(f"{place}: wanted dots to replace, and {checked} as the last line, got {shorten(cell.text)}")
+        return
+    wanted = f"{task.entry} = ...\n{checked}"
     if ast.dump(ast.parse(cell.text)) != ast.dump(ast.parse(wanted)):
         raise AuthoringError(f"{place}: wanted {wanted!r} and at most comments beside it, got {shorten(cell.text)}")

@@ -17,7 +17,7 @@ from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
-from attn_course.tasks.source import answer_source, course_uses, forbidden_calls, import_what_is_named, unread
+from attn_course.tasks.source import answer_source, binds, course_uses, forbidden_calls, has_dots, import_what_is_named, unread
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
@@ -51,16 +51,17 @@ def check(task_id: str, answer: Any) -> None:
     prints is shown only when it fails, so that a forgotten `print` does not spoil what is stored. Where work/ cannot be
     written to, the verdict stands and one line more says why it is not recorded. A notebook shows a card, with one line
     for front ends without HTML; elsewhere that line is printed. In a lesson, a task that waits for its reader prints one
-    fixed line while the answer is `...`.
+    fixed line while the answer is `...`, or a cell that is to be filled still holds dots.
     """
     with quiet():  # a first call loads the chapter
         task = get_task(task_id).variant(student())
-    if task.your_turn and answer is ...:
+    cells, names = _notebook_context()
+    if task.your_turn and (answer is ... or _is_open(task, cells)):
         print(WAITING)
         return
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        verdict = assess(task, answer, *_notebook_context())
+        verdict = assess(task, answer, cells, names)
     trouble = _record(verdict)
     if not verdict.passed:
         if printed.getvalue():
@@ -121,6 +122,12 @@ def _assess(
     import_what_is_named(source)
     results = run(answer, [case.inputs for case in cases], task.call, time_limit_s=time_limit_s)
     return judge(task, cases, results, expect=expect)
+
+
+def _is_open(task: Task, cells: Sequence[str]) -> bool:
+    """Whether the newest cell that answers a task, where that is a whole cell, still has dots in it."""
+    newest = next((cell for cell in reversed(cells) if binds(cell, task.entry)), "")
+    return task.sheet is not None and task.sheet.is_verbatim and has_dots(newest)
 
 
 def _unread(task: Task, cells: Sequence[str]) -> str:

@@ -47,6 +47,13 @@ def binds(cell: str, name: str) -> bool:
         return False
 
 
+def has_dots(cell: str) -> bool:
+    """Return whether `...` still stands for something in a cell; in square brackets it is an index."""
+    nodes = [*ast.walk(ast.parse(cell))]
+    indices = {id(node) for each in nodes if isinstance(each, ast.Subscript) for node in ast.walk(each.slice)}
+    return any(isinstance(node, ast.Constant) and node.value is ... and id(node) not in indices for node in nodes)
+
+
 def unread(entry: str, cells: Sequence[str]) -> SyntaxError | None:
     """Return what keeps the newest cell that would define a name from being Python, so that the name still means something older."""
     defines = re.compile(rf"^\s*(async\s+def|def|class)\s+{entry}\b|^\s*{entry}\s*(:[^=\n]*)?=(?!=)", re.MULTILINE)

@@ -7,14 +7,19 @@ import pytest
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.source import Cell
 from attn_course.authoring.turns import hold_turns
+from attn_course.tasks.core import Sheet
 from tests.authoring.conftest import toy_task
 
 TURN = 'my_half = ...  # your function\ncheck("halve-it", my_half)'
 
 
+STUB = 'def my_half(x):\n    return ...\n\n\ncheck("{}", my_half)'
+
+
 def task(name):
-    """The toy tasks, and one for the reader of the lesson."""
-    return replace(toy_task("half-it"), id=name, your_turn=True) if name == "halve-it" else toy_task(name)
+    """The toy tasks, and two for the reader of the lesson; a whole cell answers the second."""
+    sheet = Sheet("Half of it.", "", "", "", None, "", is_verbatim=True) if name == "fill-it" else None
+    return replace(toy_task("half-it"), id=name, your_turn=True, sheet=sheet) if name in ("halve-it", "fill-it") else toy_task(name)
 
 
 def turn(text=TURN, tags=("your-turn",)):
@@ -24,6 +29,7 @@ def turn(text=TURN, tags=("your-turn",)):
 def test_a_name_to_fill_and_its_check_are_a_turn():
     hold_turns(turn(), task, "a.py")
     hold_turns(turn('check("double-it", my_double)', ()), task, "a.py")  # another task, shown in a lesson: nobody's turn
+    hold_turns(turn(STUB.format("fill-it")), task, "a.py")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +38,9 @@ def test_a_name_to_fill_and_its_check_are_a_turn():
         (turn(tags=()), "wanted the tag your-turn where halve-it is checked"),
         (turn('my_double = ...\ncheck("double-it", my_double)'), "wanted a task that says your_turn=True, got double-it"),
         (turn('my_half = lambda x: x / 2\ncheck("halve-it", my_half)'), "wanted 'my_half = ...\\\\ncheck"),
+        (turn(STUB.format("halve-it")), "wanted 'my_half = ...\\\\ncheck"),
+        (turn(STUB.format("fill-it").replace("...", "x / 2")), "wanted dots to replace"),
+        (turn(STUB.format("fill-it") + "\nprint(2)"), "as the last line"),
         (turn(f"{TURN}\nprint(2)"), "at most comments beside it"),
         (turn("my_half = ..."), "one check of it in a cell tagged your-turn"),
         (turn('my_half = ...\ncheck("no-such", my_half)'), "wanted the id of a registered task"),

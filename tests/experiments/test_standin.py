@@ -1,19 +1,19 @@
 """What plays Triton elsewhere than on Linux runs every kernel that lesson kernels shows, and is stricter about addresses."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 import torch
 
+from attn_course.authoring.source import parse
 from attn_course.experiments.guarded import empty, finished, guarded
 from attn_course.experiments.standin import tl, triton
 from attn_course.tasks import assess
 from attn_course.tasks.registry import declared_tasks
 
-ANSWER = re.compile(r'tags=\["ours"\]\n# ```python\n(.*?)\n# ```', re.DOTALL)
-STUB = re.compile(r"\{turn\}`[^`]+`\n#\n# ```python\n(.*?)\n# ```", re.DOTALL)
-SHARED = re.compile(r'^# %% id="(?:load-rows|update)-code"\n(.*?)\n# %%', re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -21,21 +21,26 @@ def on_a_cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
-def whole(stub: str, answer: str) -> str:
-    """The code of a rung: the lines shown in our answer take the place of those left out, or of the kernel that is to be repaired."""
-    left_out = re.search(r"^ *\.\.\. .*$", stub, re.MULTILINE)
-    return stub.replace(left_out[0], answer) if left_out else answer + stub[stub.index("\n\ndef") :]
+def whole(cell: str, answer: str) -> str:
+    """A rung with the answer that the lesson shows: lines that take the place of the dots, or the kernel anew."""
+    if answer.startswith("@"):
+        return "\n\n\n".join((answer, cell.rpartition("\n\n\n")[2]))
+    return re.sub(r"^ *\.\.\. .*$", answer, cell, flags=re.MULTILINE)
 
 
 def test_each_answer_that_the_lesson_shows_passes_without_triton(root):
-    lesson = (root / "notebooks" / "src" / "kernels.py").read_text(encoding="utf-8")
-    stubs, answers = ([re.sub("^# ?", "", code, flags=re.MULTILINE) for code in found.findall(lesson)] for found in (STUB, ANSWER))
-    shown = [whole(*pair) for pair in zip(stubs, answers, strict=True)]
+    cells = parse((root / "notebooks" / "src" / "kernels.py").read_text(encoding="utf-8"), "kernels.py")
+    names = {"np": np, "torch": torch, "triton": triton, "tl": tl, "guarded": guarded, "empty": empty, "finished": finished}
+    names["check"] = lambda *_: None
+    shown = []
+    for cell, below in itertools.pairwise(cells):
+        if "your-turn" in cell.tags:
+            shown.append(whole(cell.text, FENCED.search(below.text)[1]))
+            exec(shown[-1], names)
+        elif cell.kind == "code" and "def " in cell.text and not cell.tags:
+            exec(cell.text, names)
     rungs = [task for task in declared_tasks("kernels") if task.your_turn]
     assert len(shown) == len(rungs) == 8
-    names = {"np": np, "torch": torch, "triton": triton, "tl": tl, "guarded": guarded, "empty": empty, "finished": finished}
-    for source in [*SHARED.findall(lesson), *shown]:
-        exec(source, names)
     for task in rungs:
         verdict = assess(task, names[task.entry], shown, names)
         assert verdict.passed, verdict.message

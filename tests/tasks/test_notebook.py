@@ -297,3 +297,14 @@ def test_what_a_lesson_asks_its_reader_waits_while_it_holds_dots_and_counts_for_
     assert turn not in all_tasks()
     with pytest.raises(CheckFailed, match="has no answer yet"):
         check("entropy-by-hand", ...)
+
+
+def test_a_cell_that_its_reader_fills_waits_while_it_holds_dots(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = ["def my_row_sum(x):\n    ...  # your lines"]
+    monkeypatch.setattr("attn_course.tasks.notebook._notebook_context", lambda: (cells, {}))
+    assert check("row-sum-kernel", np.sum) is None
+    assert capsys.readouterr().out == "your turn: replace the dots\n"
+    cells.append("def my_row_sum(x):\n    return x[..., 0]")
+    with pytest.raises(CheckFailed, match="A row, summed in blocks"):
+        check("row-sum-kernel", lambda x: x[..., 0])

@@ -1,13 +1,26 @@
-"""A ladder of kernels: states merged in any order, powers of two, the work of a causal pass, a backward pass without atomics."""
+"""A ladder of kernels: rows in memory, tiles of a causal pass, powers of two; states merged in any order, work, a backward pass."""
 
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import function, of, subset, vector
+from attn_course.formulas import function, index, matrix, of, subset, vector
 
 claim = about("M1")
+
+
+@claim("row-major-address", kind="definition")
+def _(normal, r, n):
+    r"""X_{ij} = x_{i\,n + j}
+    where X has n columns ;; x = its rows, one behind the other ;; all counted from 0
+    In front of row i lie i rows of n numbers each, and in front of its entry j lie j more.
+        as if columns lay one behind the other: x_{i\,n + j} -> x_{i + j\,n}
+        the start of the row alone: x_{i\,n + j} -> x_{i\,n}
+        rows counted from 1: i\,n -> (i + 1)\,n
+    """
+    X = normal(r, n)
+    return {"X": matrix(X, start=(0, 0)), "x": vector(X.reshape(-1), start=0), "n": n, "i": index(0, r - 1), "j": index(0, n - 1)}
 
 
 @claim("merging-is-commutative-monoid", rests_on="merge-of-attention-states")

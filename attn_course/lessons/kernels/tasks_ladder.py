@@ -111,7 +111,7 @@ my_row_sum = rung(
     entry="my_row_sum",
     minutes=4,
     asks="""
-        `my_row_sum(x)` returns the sum of each row of `x` $(r, n)$. One program sums one row, in blocks of 16 columns. The number $n$ need
+        `my_row_sum(x)` returns the sum of each row of `x` $(r, n)$. One program sums one row, in blocks of `B` = 16. The number $n$ need
         not be a multiple of 16 {case}`3 by 37`.
     """,
     difficulty=1,
@@ -161,7 +161,7 @@ my_row_max = rung(
     "row-maximum-kernel",
     "The largest number of a row",
     entry="my_row_max",
-    minutes=3,
+    minutes=2,
     asks="""
         `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$, in the same way. All numbers of a row may be negative
         {case}`1 by 5`, down to $-300$ {lowest}`-300`.
@@ -185,7 +185,7 @@ my_row_max = rung(
         Wrong("only the last block", lambda x: last_block(x).max(axis=1), "the maximum must live through the loop"),
     ],
     hints="""
-        Only three things change in the kernel for the sum.
+        Only the dots are missing, and the same number stands for both.
         What changes no maximum? It stands before the loop, and in the place of what is not there.
         Load with `other=float("-inf")`, and then `m = tl.maximum(m, tl.max(block, 0))`.
     """,
@@ -258,8 +258,8 @@ my_average = rung(
     minutes=5,
     asks=r"""
         `my_average(x, values)` returns for each row of scores `x` $(r, n)$ the average of `values` $(n,)$ under the softmax of the row. One
-        program takes one row, goes through it once in blocks of 16, and keeps $m$, $\ell$ and $a$ of lesson {lesson}`flash`. Scores lie
-        between $-300$ and 300 {lowest}`-300`, and may fall steeply {case}`from 300 down to -300`.
+        program goes through one row once, in blocks of 16. Scores lie between $-300$ and 300 {lowest}`-300`, and may fall
+        steeply {case}`from 300 down to -300`.
     """,
     equation="tiled-attention-update",
     difficulty=3,
@@ -289,12 +289,22 @@ my_average = rung(
             lambda x, values: _average_in_blocks(x.astype(np.float32), values, running=False),
             "if a later block is smaller, e^(m - new) overflows: the new maximum is the larger of the old one and the block's",
         ),
+        Wrong(
+            "nothing rescaled",
+            partial(_average_in_blocks, rescale_sum=False, rescale_acc=False),
+            "when the maximum grows, sum and accumulator need the factor e^(m - m')",
+        ),
+        Wrong(
+            "the maximum not kept",
+            lambda x, values: _average(last_block(x), last_block(values[None])[0]),
+            "only the last block counts: `m` stays -inf, so that every factor is 0; end the loop with `m = new`",
+        ),
         Wrong("the factor upside down", partial(_average_in_blocks, upside_down=True), "the factor is e^(old - new), which is at most 1"),
         Wrong("the plain mean", lambda x, values: np.full(len(x), values.mean()), "the average must be weighted by e^(s - m)"),
     ],
     hints="""
-        The kernel for the maximum, with two more numbers that live through the loop.
-        `new = tl.maximum(m, tl.max(s, 0))`, then the factor `tl.exp(m - new)` and the terms `p = tl.exp(s - new)`.
+        What was added before was measured from the old maximum `m`. Which factor brings it to `new`?
+        The factor is `tl.exp(m - new)`, and the terms of the block are `p = tl.exp(s - new)`. At the end `m = new`.
         `acc = acc * tl.exp(m - new) + tl.sum(p * v, 0)`, and the same without `v` for the sum. Divide once, at the store.
     """,
     why="It is attention for one query whose scores are known, with one feature.",
@@ -334,10 +344,10 @@ my_product = rung(
     "first-dot-kernel",
     "A first product",
     entry="my_product",
-    minutes=4,
+    minutes=3,
     asks=r"""
-        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program takes 16 rows of `x` and the whole of `w`, and
-        multiplies them with one `tl.dot`. The last program may have fewer than 16 rows {case}`37 by 32`.
+        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program multiplies 16 rows of `x` with the whole of
+        `w`. The last program may have fewer rows {case}`37 by 32`.
     """,
     difficulty=2,
     trains="blocks of addresses with two axes, and tl.dot",
@@ -357,9 +367,9 @@ my_product = rung(
         Wrong("the rows averaged", lambda x, w: np.full((len(x), 16), (x @ w).mean()), "each row of the result belongs to one row of x"),
     ],
     hints="""
-        A block of addresses with two axes: `x + i[:, None] * 32 + k[None, :]`.
-        Only the rows need a mask, `i[:, None] < r`, at the load and at the store.
-        `y = tl.dot(a, b, input_precision="ieee")`, and row i of the result begins at `out + i * N`.
+        The addresses of the result are made as those of `a` and `b`: which block of numbers counts its rows, and which its columns?
+        Row i of the result begins at `out + i * N`. Only the rows need a mask, `i[:, None] < r`.
+        `tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)`
     """,
     why="The product of a block of rows is that block of the product, so no program needs another.",
     solution="""
@@ -395,10 +405,10 @@ my_scores = rung(
     "tile-of-scores-kernel",
     "A tile of scores",
     entry="my_scores",
-    minutes=4,
+    minutes=3,
     asks=r"""
-        `my_scores(x, key)` returns $Q K^\top / \sqrt{d}$ for queries `x` $(r, d)$ and keys `key` $(n, d)$. Now the grid has two axes:
-        program $(a, b)$ makes the tile of 16 queries from $16\,a$ on and 16 keys from $16\,b$ on. The width $d$ is a power of 2, and the
+        `my_scores(x, key)` returns $Q K^\top / \sqrt{d}$ for queries `x` $(r, d)$ and keys `key` $(n, d)$.
+        Program $(a, b)$ makes the tile of 16 queries from $16\,a$ on and 16 keys from $16\,b$ on. The width $d$ is a power of 2, and the
         lengths are any numbers {case}`20 by 16`.
     """,
     equation="scaled-score",
@@ -421,9 +431,9 @@ my_scores = rung(
         ),
     ],
     hints="""
-        `tl.program_id(1)` is the place on the second axis. Both tiles are loaded by `load_rows`.
+        Rows of the tile are queries and columns are keys. Which of the two factors has to be transposed?
+        Transpose the keys with `tl.trans(k_tile)`, and multiply the product by `scale`.
         `s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale`
-        The result has n columns: `out + i[:, None] * n + j[None, :]`. Its mask is `(i[:, None] < r) & (j[None, :] < n)`.
     """,
     why="Queries or keys that are not there are read as zeros, and the mask of the store throws their scores away.",
     solution="""
@@ -501,12 +511,11 @@ my_attention = rung(
     "attention-kernel",
     "Attention, forward",
     entry="my_attention",
-    minutes=6,
+    minutes=4,
     asks=r"""
         `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is a power
-        of 2 and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16 queries and goes through all
-        keys and values in blocks of 16. No score is
-        stored. Scores may be as low as $-320$ {lowest}`-320`.
+        of 2 and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16 queries, and goes through all
+        keys in blocks of 16. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="attention",
     difficulty=3,
@@ -514,9 +523,9 @@ my_attention = rung(
     cases=heads((20, 37, 16), (3, 5, 32), (1, 16, 32), (5, 1, 16)),
     judged_by=_attention,
     slips=FORWARD,
-    hints="""
-        The loop of the average, with the scores from the product of the last rung.
-        Before the loop: `q = load_rows(query, i, r, D)`, `m = tl.full([B, 1], float("-inf"), tl.float32)`, and zeros `[B, 1]` and `[B, D]`.
+    hints=r"""
+        What the average did with a block, `update` does with a tile. But which columns of `s` belong to no key?
+        `j[None, :] < n` is true for the keys that are there. The scores of the others must be $-\infty$ before `update`.
         In the loop `s = tl.where(j[None, :] < n, s, float("-inf"))`, then `m, row_sum, acc = update(m, row_sum, acc, s, v)`.
     """,
     why="It is `forward` of lesson {lesson}`flash`: the grid took the place of its outer loop.",
@@ -568,9 +577,17 @@ def _causal(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray
 
 
 def _without_diagonal(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """What two loops make of which the second has no mask."""
+    """What comes out if the block on the diagonal has no mask."""
     blocks = np.arange(len(key)) // BLOCK
     return np.asarray(attention(query, key, value, mask=blocks <= blocks[:, None]))
+
+
+def _open_diagonal(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The same, where also keys that are not there count, with a score of 0 and a value of 0."""
+    rest = -len(key) % BLOCK
+    blocks = np.arange(len(key) + rest) // BLOCK
+    key, value = (np.pad(each, ((0, rest), (0, 0))) for each in (key, value))
+    return np.asarray(attention(query, key, value, mask=blocks <= blocks[: len(query), None]))
 
 
 def _without_edge(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -593,13 +610,13 @@ def _causal_cases(rng: np.random.Generator) -> list[Case]:
 
 my_causal = rung(
     "causal-attention-kernel",
-    "Causal, in two loops",
+    "Causal, in two parts",
     entry="my_causal",
-    minutes=7,
+    minutes=5,
     asks=r"""
         `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, and query $i$ sees the keys $j \le
-        i$. Write two loops: one over the blocks of keys that all 16 queries see, without any mask, and one over the block on the diagonal,
-        with the mask. Blocks above it are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
+        i$. Let the loop end with the keys that all 16 queries see, and write what follows it: the block on the diagonal, with the
+        mask. Blocks above it are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="causal-tile-share",
     difficulty=3,
@@ -613,7 +630,12 @@ my_causal = rung(
             "a block that no query sees is loaded: its weights are 0, and 0 times NaN is NaN",
         ),
         Wrong("no mask", _attention, "every query sees every key"),
-        Wrong("no mask on the diagonal", _without_diagonal, "in the block on the diagonal a query still sees later keys"),
+        Wrong(
+            "no mask on the diagonal",
+            _open_diagonal,
+            "in the block on the diagonal a query still sees later keys, and some that are not there",
+        ),
+        Wrong("the mask of the rung before", _without_diagonal, "in the block on the diagonal a query still sees later keys"),
         Wrong("no block on the diagonal", _without_edge, "the block on the diagonal is missing: the first 16 queries have seen no key"),
         Wrong(
             "its own key hidden",
@@ -624,8 +646,8 @@ my_causal = rung(
     ],
     hints="""
         For the tile of queries that begins at `first`, which keys do all of them see?
-        The first loop is `range(0, first, B)`. The keys from `first` on are one block more, with a mask.
-        `tl.where(j[None, :] <= i[:, None], s, float("-inf"))` hides what is too late, and also what is not there.
+        The loop is `range(0, first, B)`. On the diagonal the keys have the numbers of the queries, so `i` numbers both.
+        `tl.where(i[None, :] <= i[:, None], s, float("-inf"))` hides what is too late, and also what is not there.
     """,
     why=r"Rows past the end see keys past the end, and are not stored. For a row that is there $j \le i$ leaves no key past the end.",
     solution="""
@@ -643,12 +665,10 @@ my_causal = rung(
                 k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
                 s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
                 m, row_sum, acc = update(m, row_sum, acc, s, v)
-            for start in range(first, first + B, B):
-                j = start + tl.arange(0, B)
-                k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
-                s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-                s = tl.where(j[None, :] <= i[:, None], s, float("-inf"))
-                m, row_sum, acc = update(m, row_sum, acc, s, v)
+            k, v = load_rows(key, i, n, D), load_rows(value, i, n, D)
+            s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+            s = tl.where(i[None, :] <= i[:, None], s, float("-inf"))
+            m, row_sum, acc = update(m, row_sum, acc, s, v)
             ### END SOLUTION
             store_rows(out, i, n, acc / row_sum, D)
 

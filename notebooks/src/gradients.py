@@ -33,14 +33,14 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
     print(f"{token:8}{7 * rate:+.0f} sevenths")
 
 # %% [markdown] id="hook-notice" tags=["answer"]
-# The loss falls for "cat", which has only the feature that the loss wants. It rises for "sat", "was" and "tired", which have more of the other
-# one. But it also falls for "the", "because" and "it", whose values are zero: they add nothing to the output. Why does the loss fall when
-# *their* scores rise?
+# The loss falls for "cat", which has only the feature that the loss wants. It rises for "sat", "was" and "tired", whose values have more of
+# the second feature than of the first. But it also falls for "the", "because" and "it", whose values are zero: they add nothing to the
+# output. Why does the loss fall when *their* scores rise?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: each takes two evaluations of the loss. One sweep back through the machine finds all gradients. Here
-# its arrows are turned round. $dZ$ stands for the gradient of the loss with respect to the output $Z$, $dP$ for that with respect to the
-# weights $P$, and so on:
+# Moving one number at a time is slow: each takes two evaluations of the loss. One sweep back finds all gradients. Here are attention's steps
+# with their arrows turned round. $dZ$ stands for the gradient of the loss with respect to the output $Z$ (not a small change of it), $dP$ for
+# that with respect to the weights $P$, and so on:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -72,8 +72,8 @@ figures.machine()
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# Which matrix product is this? A product sums over the *columns* of its left factor, but our sum runs over the *rows* of $P$. So the left
-# factor is $P$ transposed:
+# Which matrix product is this? In $(A B)_{ja} = \sum_i A_{ji} B_{ia}$ the sum runs over the second index of $A$, but ours runs over the first
+# one of $P$. So the left factor is $P$ transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
@@ -89,13 +89,15 @@ figures.machine()
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. It touches all weights of its row, and no other row. For one row you have written this step in
-# lesson {lesson}`softmax`: if $p$ are the weights of the row and $g$ is the gradient there, the gradient at the scores is
-# $p \odot \bigl( g - (p \cdot g)\, \mathbf{1} \bigr)$, {eq}`softmax-vector-jacobian-product` with $p$ for the weights.
+# Now take **one score**, $s_{ij}$. The loss depends on the scores only through $P$, so we ask the three questions with the weights in the
+# place of the outputs. A score touches all weights of its row, and no other row. It moves $p_{il}$ at the rate
+# $p_{il}\, ([l = j] - p_{ij})$, {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So
+#
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
 # %% [markdown] id="backward-softmax-mean"
-# Here $g$ is row $i$ of $dP$. So $p \cdot g$ is $\sum_j p_{ij}\, dP_{ij}$, the **mean cost** of the row under its weights. We call it
-# $\delta_i$. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
+# The term with $l = j$ brings $dP_{ij}\, p_{ij}$. The rest is $-p_{ij}$ times $\sum_l p_{il}\, dP_{il}$, the **mean cost** of the row under
+# its weights. We call it $\delta_i$. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
@@ -165,7 +167,8 @@ my_d_key = ...  # replace this line by your function
 check("gradient-of-all-keys", my_d_key)
 
 # %% [markdown] id="key-turn-ours" tags=["ours"]
-# In $K Q^\top$ the left factor is $K$, the right one is $Q^\top$, and the gradient is $dS^\top / \sqrt{d_k}$.
+# Transposing moves the entries, and their gradients with them. In $K Q^\top$ the left factor is $K$, the right one is $Q^\top$, and the
+# gradient of the product is $dS^\top / \sqrt{d_k}$.
 #
 # ```python
 # def my_d_key(d_scores, query):
@@ -181,7 +184,7 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Your two functions and two products are the program. (If a turn is still open, our answer stands in.)
+# Your two functions, and the products of $dQ$ and $dV$, are the program. (If a turn is still open, our answer stands in.)
 
 # %% id="whole-turns"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -228,8 +231,8 @@ for name, our, their in zip("PSQKV", ours, theirs, strict=True):
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *cat saw clock because it was curious*, "it" is the cat. If it was *broken*, "it" is the clock. Can attention learn that with your
-# backward pass, even if it *never reads* "curious" or "broken" in a sentence with "cat" or "clock"?
+# In *cat saw clock because it was curious*, "it" is the cat. If it was *broken*, "it" is the clock. Can attention learn this with your
+# backward pass, if no sentence that it reads has "curious" or "broken" together with "cat" or "clock"?
 #
 # The endings *tired*, *curious* and *clumsy* mean the animal, *heavy*, *broken* and *loose* the thing. "It" must know the ending, so in this
 # small model it asks with **the query of the last word**. The keys and values are those of the two nouns.
@@ -255,11 +258,12 @@ new = [(CAT, CLOCK, CURIOUS), (CAT, CLOCK, BROKEN)]
 
 # %% [markdown] id="train-loss"
 # **The model.** Each last word has a query of eight random numbers. Each noun has a key with a 1 at its own number and else 0, so that no two
-# keys are alike. Its value is at first eight zeros. So the output $z$ has a number for each noun: the larger, the likelier that it is meant.
+# keys are alike. Its value has eight entries, at first all 0. So has the output $z$, one for each noun: the larger, the likelier that it is
+# meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of that of the right noun, $m$. This is
-# $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities, with 1 subtracted
-# at $m$.
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of that of the right noun, $m$:
+# $\ln \sum_n e^{z_n} - z_m$. The gradient of the first term is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities, with 1
+# subtracted at $m$.
 #
 # **A step** takes a random sentence, runs `backward`, and subtracts the gradients.
 
@@ -281,23 +285,15 @@ def train(seed, key_step=1):
     return queries, keys, values
 
 
-# %% id="train-exam"
-def exam(sentences, key_step=1):
-    right = 0
-    for seed in range(20):
-        queries, keys, values = train(seed, key_step)
-        for animal, thing, last in sentences:
-            pair = [animal, thing]
-            z = forward(queries[[last]], keys[pair], values[pair])[0]
-            right += z.argmax() == meant(animal, thing, last)
-    return f"{right} of {20 * len(sentences)} right"
-
-
 # %% [markdown] id="train-predict"
 # We train from 20 random starts, and ask each model both new sentences. A model that ignores the last word answers both alike, so at most 20
 # of 40 are right. **Predict** how many are right here.
 
 # %% id="train-run" tags=["predicted"]
+def exam(sentences, key_step=1):
+    return checking.exam(lambda seed: train(seed, key_step), forward, sentences, meant)
+
+
 print("sentences that were read:", exam(read))
 print("the two new sentences:", exam(new))
 
@@ -309,13 +305,12 @@ print("the two new sentences:", exam(new))
 # {eq}`query-and-key-gradients` which entries of the query of "curious" can change now, and how many of the 40 will be right.
 
 # %% id="control-run" tags=["predicted"]
-print("sentences that were read:", exam(read, key_step=0))
 print("the two new sentences:", exam(new, key_step=0))
 
 # %% [markdown] id="control-notice" tags=["answer"]
-# Only 22 of 40 are right, about as many as a coin would get, although every sentence that was read is answered right. The gradient of
-# the query of "curious" is a sum of the keys that it meets, and only the key of "cat", which it never meets, has a 1 at the number of "cat".
-# So this entry of the query, and with it the score of "cat", keeps its random start. So does that of "clock".
+# Only 22 of 40 are right, about as many as a coin would get. The gradient of the query of "curious" is a sum of the keys that it meets, those
+# of three animals and three things. Only the key of "cat", which it never meets, has a 1 at the number of "cat". So this entry of the query,
+# and with it the score of "cat", keeps its random start. So does that of "clock".
 
 # %% [markdown] id="train-map-question"
 # Here are all scores after training from one start. Pairs that never met are striped:
@@ -326,11 +321,13 @@ for key_step in (0, 1):
     queries, keys, _ = train(0, key_step)
     scores.append(queries @ keys.T / math.sqrt(8))
 figures.learned_scores(lasts, animals + things, *scores, never)
+alike = np.corrcoef(keys)  # of the model whose keys learned
+print(f"cat and dog {alike[CAT, 1]:.2f}, cat and clock {alike[CAT, CLOCK]:.2f}")
 
 # %% [markdown] id="train-why"
-# Nobody told the keys which nouns are alive. But a step moves the key of a noun towards the queries that should find it, and "tired" and
-# "clumsy" should find "cat" and the other animals. So the keys of the animals become alike, and "curious", which learned to find three of
-# them, finds the fourth.
+# Nobody told the keys which nouns are alive. But nearly every step moves the key of the right noun towards the query and that of the other
+# noun away from it, and "tired" and "clumsy" should find all four animals. So the keys of the animals become alike, as the correlations
+# below the figure show, and "curious", which learned to find three of them, finds the fourth.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. While every query gives a key the weight 0, by a
@@ -363,12 +360,6 @@ verify_lesson("gradients")
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# First the gradient of a score, entry by entry. The score $s_{ij}$ moves $p_{il}$ at the rate $p_{il}\, ([l = j] - p_{ij})$,
-# {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So by the three questions
-#
-# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
-
-# %% [markdown] id="deeper-bound"
 # By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$. How small is it *near*
 # a weight of 0 or 1? The weights sum to 1, so $dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$. The term with $l = j$ is 0, no
 # other difference is larger than the range of the row, and their weights sum to $1 - p_{ij}$. Hence

@@ -35,6 +35,15 @@ def or_ours(d_scores: Any, d_key: Any) -> tuple[Any, Any]:
     return score_gradient if d_scores is ... else d_scores, key_gradient if d_key is ... else d_key
 
 
+def exam(train: Any, forward: Any, sentences: Sequence[tuple[int, int, int]], meant: Any, starts: int = 20) -> str:
+    """Ask a model from each random start each sentence (noun, noun, last word), and say how often the largest output is `meant`'s noun."""
+    right = 0
+    for queries, keys, values in map(train, range(starts)):
+        for *pair, last in sentences:
+            right += forward(queries[[last]], keys[pair], values[pair])[0].argmax() == meant(*pair, last)
+    return f"{right} of {starts * len(sentences)} right"
+
+
 class Suspect:
     """A backward pass with one wrong line; `line` names what that line makes, `told` says what is wrong with it."""
 

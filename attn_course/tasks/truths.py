@@ -18,9 +18,10 @@ from attn_course.tasks.likeness import FEW_DIGITS, LEAST, Pair, begun, likeness,
 Arrays = tuple[np.ndarray, ...]
 MOST_SAID = 3  # sentences
 MOST_NAMED = 3  # cases, rows, items
-NAN_FROM = "inf - inf, 0 / 0 or 0 * inf"
+NAN_FROM = "inf - inf, inf / inf, 0 / 0 or 0 * inf"
 REMEMBERS = "Each first call is right: does it remember something of an earlier one?"
 IN_ANOTHER_ORDER = "The tuple holds the right arrays, but in another order."
+MOST_ORDERED = 4  # numbers whose every order is tried
 CLOSE = 0.02  # of the largest entry: what is right to its first digits
 
 
@@ -394,7 +395,9 @@ def _of_numbers(outcome: Outcome, guessed: bool) -> str:
     if guessed:
         return ""
     if wanted.size > 1:
-        return "No entry is right yet."
+        orders = itertools.permutations(range(wanted.size)) if wanted.size <= MOST_ORDERED else ()
+        exchanged = any(outcome.agrees((got.ravel()[[*order]].reshape(wanted.shape),)) for order in orders)
+        return "The numbers are right, but in another order." if exchanged else "No entry is right yet."
     ours, theirs = float(got.ravel()[0]), float(wanted.ravel()[0])
     if not np.isfinite(ours) or theirs == 0.0 or ours == 0.0:
         return ""
@@ -403,6 +406,8 @@ def _of_numbers(outcome: Outcome, guessed: bool) -> str:
     large = abs(ours) > abs(theirs)
     if not 0.1 < ours / theirs < 10.0:
         return f"It is more than ten times too {'large' if large else 'small'}."
+    if any(ours == float(f"{theirs:.{digits}g}") for digits in range(2, 9)):
+        return "It is right to its last digit, but more digits are asked for."
     if abs(ours / theirs - 1.0) < CLOSE:
         return "It is close, but not equal to what is asked for."
     return f"Its order of magnitude is right, but it is too {'large' if large else 'small'}."

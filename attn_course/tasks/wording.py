@@ -9,6 +9,7 @@ from attn_course.tasks.compare import Miss, compare
 from attn_course.tasks.core import Case, Task
 from attn_course.tasks.latex import Line
 from attn_course.tasks.likeness import number
+from attn_course.tasks.truths import NAN_FROM
 
 SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
 
@@ -31,7 +32,7 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
         at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
         got, wanted = told_apart(miss.got, miss.wanted)
         numbers = f"The line before is {wanted}, and this one {got}" if task.question.goal else f"It is {got} and should be {wanted}"
-        look = " That is no number: look for 0 / 0, inf - inf or 0 * inf." if task.question.goal and np.isnan(miss.got) else ""
+        look = f" That is no number: look for {NAN_FROM}." if task.question.goal and np.isnan(miss.got) else ""
         return f" {numbers}{f' at {at}' if at else ''}, for {case.name}.{look}"
     if miss.reason:
         return f" Shape or form: {miss.reason}."

@@ -322,7 +322,7 @@ def test_grading_twice_gives_the_same(grade, root):
 
 # --- numbers of a student's own ------------------------------------------------------------------------
 
-ADAS = {"n": 3, "r": 2}
+ADAS = {"n": 3, "r": 4}
 OWN = "from attn_course import question\nn, r = question('entropy-by-hand')\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)"
 
 
@@ -345,12 +345,12 @@ def test_each_student_is_judged_by_numbers_of_their_own(entropy, grader, monkeyp
     assert entropy(OWN.replace("from attn_course import question", "import attn_course").replace("= q", "= attn_course.q"))[0].passed
     right = f"my_entropy = np.log({ADAS['n'] + ADAS['r']}) - {ADAS['r'] / (ADAS['n'] + ADAS['r'])} * np.log({ADAS['r']})"
     assert entropy(right)[0].passed
-    copied, _ = entropy("my_entropy = 1.5 * np.log(2)")  # the solution's
+    copied, _ = entropy("my_entropy = np.log(6) - 2 / 3 * np.log(4)")  # the solution's
     assert (copied.passed, copied.mistake) == (False, None)
     bits, _ = entropy(f"{right}\nmy_entropy /= np.log(2)")
     assert bits.mistake == "measured in bits"
     monkeypatch.setattr(grader, "_variants", False)
-    assert entropy("my_entropy = 1.5 * np.log(2)")[0].passed
+    assert entropy("my_entropy = np.log(6) - 2 / 3 * np.log(4)")[0].passed
     assert not entropy(right)[0].passed
 
 

@@ -124,7 +124,7 @@ def test_nan_is_remarked_unless_it_is_wanted():
     def one_nan(x, scale):
         return np.where(np.arange(x.shape[-1]) == 2, np.nan, WRITE.answer(x, scale))
 
-    assert "It holds NaN: look for inf - inf, 0 / 0 or 0 * inf." in verdict_of(WRITE, one_nan).message
+    assert "It holds NaN: look for inf - inf, inf / inf, 0 / 0 or 0 * inf." in verdict_of(WRITE, one_nan).message
     wants_nan = changed(WRITE, answer=one_nan)
     assert "It holds NaN" not in verdict_of(wants_nan, lambda x, scale: one_nan(x, scale) + 1.0).message
 

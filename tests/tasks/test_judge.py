@@ -110,6 +110,13 @@ def test_another_form_is_told_with_wanted_and_got(got, wanted, reason):
     assert compare(got, wanted).reason == reason
 
 
+def test_several_numbers_may_come_as_one_array():
+    wanted = [np.asarray(number) for number in (3.0, 5.0, 7.0)]
+    assert compare([np.array([3.0, 5.0, 7.0])], wanted) is None
+    assert compare([np.array([3.0, 5.0, 8.0])], wanted).item == 2
+    assert compare([np.array([3.0, 5.0])], wanted).reason == "it must return a tuple of 3 arrays; got one array"
+
+
 def test_what_rounded_inputs_cost_the_right_answer_is_allowed_and_anything_larger_is_not():
     wanted = np.array([1.0, 2.0, 0.0])
 

@@ -204,7 +204,7 @@ def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
 def test_a_step_to_what_is_no_number_is_explained():
     verdict = said(DERIVATION, [START, r"\frac{e^{z_i} (c - c)}{(c - c) \sum_j e^{z_j}}", GOAL])
     assert "this one nan" in verdict.message
-    assert verdict.message.endswith(" That is no number: look for 0 / 0, inf - inf or 0 * inf.")
+    assert verdict.message.endswith(" That is no number: look for inf - inf, inf / inf, 0 / 0 or 0 * inf.")
 
 
 def test_the_slope_of_a_known_function_needs_no_long_import():
@@ -254,7 +254,7 @@ def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
         (r"p_{ij} (g_{ij} - 2 \delta_i)", " It would be right with one part left out in `2\\, \\delta_{i}`."),
         (r"g_{ij} - \delta_i", " It would be right with one factor more at `g_{i j} - \\delta_{i}`."),
         (r"p_{ij} (\sum_k g_{ik} - \delta_i)", " Its indices and its shape are right."),
-        (r"\frac{p_{ij} - p_{ij}}{p_{ij} - p_{ij}}", " It holds NaN: look for inf - inf, 0 / 0 or 0 * inf."),
+        (r"\frac{p_{ij} - p_{ij}}{p_{ij} - p_{ij}}", " It holds NaN: look for inf - inf, inf / inf, 0 / 0 or 0 * inf."),
     ],
 )
 def test_what_is_true_of_a_wrong_formula_is_tried_on_its_own_tree(answer, remark):

@@ -183,7 +183,7 @@ def test_checks_of_a_notebook_in_work_are_recorded_wherever_a_cell_went(course, 
 
 def test_outside_a_notebook_a_right_answer_prints_the_same_line(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert check("entropy-by-hand", 1.5 * np.log(2.0)) is None
+    assert check("entropy-by-hand", np.log(6.0) - 2 / 3 * np.log(4.0)) is None
     assert capsys.readouterr() == (get_task("entropy-by-hand").ok_line + "\n", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -191,13 +191,13 @@ def test_outside_a_notebook_a_right_answer_prints_the_same_line(capsys, tmp_path
 def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckFailed) as caught:
-        check("entropy-by-hand", 1.5)
+        check("entropy-by-hand", 1.25)
     assert capsys.readouterr() == ("", "")
     assert isinstance(caught.value, AssertionError)
     task = get_task("entropy-by-hand")
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task {task.number} ({task.title}): this may be the mistake “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"task {task.number} ({task.title}): this may be the mistake “measured in bits”. You gave 1.25.\n  Hint: {wrong.hint}\n"
         f"  See {numbers.eq('lse-is-best-compromise')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
@@ -236,10 +236,10 @@ def _called(answer, *inputs):
 
 
 def test_a_warning_about_the_learners_text_is_no_error():
-    cell = "my_entropy = 1.04  # half of it\nprint('a\\s')"
+    cell = "my_entropy = 0.868  # half of it\nprint('a\\s')"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert assess(get_task("entropy-by-hand"), 1.5 * np.log(2.0), [cell]).passed
+        assert assess(get_task("entropy-by-hand"), np.log(6.0) - 2 / 3 * np.log(4.0), [cell]).passed
 
 
 NASTY = Verdict(

@@ -120,13 +120,13 @@ def test_check_records_inside_work_and_nowhere_else(course, monkeypatch):
     record = course / "work" / ".progress.json"
     for folder in (course, course / "exercises"):
         monkeypatch.chdir(folder)
-        check("entropy-by-hand", 1.04)
+        check("entropy-by-hand", 0.868)
     assert not record.exists()
     monkeypatch.chdir(course / "work" / "deep")
     with pytest.raises(CheckFailed):
         check("entropy-by-hand", 7)
     assert progress.load(course)["entropy-by-hand"]["passed"] is False
-    check("entropy-by-hand", 1.04)
+    check("entropy-by-hand", 0.868)
     assert progress.load(course)["entropy-by-hand"]["passed"] is True
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_record_does_not_keep_the_learner_from_the_verdict(course, mon
     record.write_text("{", encoding="utf-8")
     monkeypatch.chdir(course / "work")
     with pytest.raises(ValueError, match="damaged"):
-        check("entropy-by-hand", 1.04)
+        check("entropy-by-hand", 0.868)
     assert capsys.readouterr().out == get_task("entropy-by-hand").ok_line + "\n"
     with pytest.raises(CheckFailed, match="You gave 7") as caught:
         check("entropy-by-hand", 7)
@@ -147,7 +147,7 @@ def test_a_record_that_cannot_be_written_costs_one_line_and_no_verdict(course, m
     record = course / "work" / ".progress.json"
     record.mkdir()  # fails for root, too, which a read-only folder does not
     monkeypatch.chdir(course / "work")
-    check("entropy-by-hand", 1.04)
+    check("entropy-by-hand", 0.868)
     line = f"Your progress is not recorded: Is a directory ({record})\n"
     assert capsys.readouterr().out == get_task("entropy-by-hand").ok_line + "\n" + line
     with pytest.raises(CheckFailed, match="You gave 7") as caught:
@@ -160,7 +160,7 @@ def test_a_folder_that_is_gone_costs_no_verdict(tmp_path, monkeypatch, capsys):
     (tmp_path / "lost").mkdir()
     monkeypatch.chdir(tmp_path / "lost")
     (tmp_path / "lost").rmdir()
-    check("entropy-by-hand", 1.04)
+    check("entropy-by-hand", 0.868)
     first, second = capsys.readouterr().out.splitlines()
     assert first == get_task("entropy-by-hand").ok_line
     assert second.startswith("Your progress is not recorded: No such file or directory")

@@ -128,6 +128,7 @@ def test_items_that_are_all_wrong_or_in_another_order_are_told():
         ((2.71828, 1.0, 577.215), "The other entries are right."),
         ((2.0, 1.0, 577.215), "Entry 2 is right."),
         ((2.0, 1.0, 3.0), "No entry is right yet."),
+        ((31.4159, 577.215, 2.71828), "The numbers are right, but in another order."),
     ],
 )
 def test_which_predicted_numbers_are_right_is_told(value, words):
@@ -140,6 +141,12 @@ def test_which_predicted_numbers_are_right_is_told(value, words):
 )
 def test_how_far_a_single_predicted_number_is_off_is_told_roughly(value, words):
     assert words in told(changed(FIGURE, tolerance=0.001), value)
+
+
+def test_digits_that_are_missing_are_told():
+    task = changed(FIGURE, answer=lambda: 2.71828, tolerance=1e-6)
+    assert "It is right to its last digit, but more digits are asked for." in told(task, 2.72)
+    assert "It is close, but not equal to what is asked for." in told(task, 2.73)
 
 
 def test_a_factor_made_of_symbols_is_told():

@@ -46,9 +46,9 @@ my_output = asked_formula(
         weighted by L itself
             -> \frac{L_A z_A + L_B z_B}{L_A + L_B}
             L is the logarithm of a sum of exponentials; the sum itself, by which a part counts, is e^L
-        the parts exchanged
+        the smaller L counts more
             e^{L_A} z_A + e^{L_B} z_B -> e^{L_B} z_A + e^{L_A} z_B
-            each output is multiplied by the exponential of its own L
+            the part with the larger L counts more: look at the signs, and at which L stands beside which output
     """,
     hints=r"""
         Which sum does each program hold, if it takes 0 as the reference?

@@ -113,7 +113,7 @@ def my_softmax(scores, axis):
     difficulty=3,
     minutes=8,
     trains="finding beta, and with it the largest entropy",
-    variants=every(n=(2, 3, 5), r=(2, 4, 6)),
+    variants=every(n=(2, 3, 5), r=(4, 7, 6)),
     digits=3,
     slips="""
         measured in bits
@@ -146,7 +146,7 @@ def my_softmax(scores, axis):
     why=r"""
         By {eq}`lse-is-best-compromise` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits, where both sides are equal. The
         average is the weight of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$, and
-        $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = r = 2$ the weights are 1/4, 1/4, 1/2.
+        $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = 2$ and $r = 4$ the weights are 1/6, 1/6, 2/3.
     """,
 )
 def my_entropy(n, r):

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`flash` FlashAttention: attention without its tables
 #
-# Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get exactly the same
-# output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
+# Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get the same output and
+# the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
 # **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
@@ -12,8 +12,8 @@
 # ## One result, three running times
 #
 # The course stored how long three programs took for the same attention, three times each, on one thread of a CPU. *Eager* is the formula
-# step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager in use* takes the same steps, but writes over old tables instead of making new
-# ones. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager in use* takes the same steps, but writes into tables that it had before.
+# *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -24,12 +24,10 @@ record = ROOFLINE.load()
 for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
     milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
     print(f"{name:13}", milliseconds.round(), "ms")
-copied = 1000 * 4 * 4 * 4096**2 / record.values("copy_bytes_per_s")
-print("268 MB moved ", copied.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of eager's time, though both do the same two matrix products. It never stores the scores and the weights, as
-# eager does. Here are these two tables in the machine:
+# Sdpa took about a sixth of eager's time, though both do the same two matrix products. Eager stores the scores and the weights,
+# and sdpa never does. Here are these two tables in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -39,10 +37,7 @@ figures.machine()
 
 # %% [markdown] id="bytes"
 # Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory for
-# new tables: over old ones, the same steps took about 40 ms.
-#
-# That is still about 20 ms more than sdpa. If both tables are written and read once, 268 MB move, while $Q$, $K$, $V$ and the output have 1 MB
-# together. At the rate of a copy this takes about 12 ms of the 20. The rest we did not separate.
+# new tables: into the ones it had, the same steps took about 40 ms. But that is still twice as long as without tables.
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
@@ -51,14 +46,14 @@ figures.machine()
 # ## One row: three passes, two, one
 #
 # Take one query and three keys, with the scores $0, \ln 3, \ln 2$ and the values 8, 4, 2. The weights are $\frac16, \frac36, \frac26$, so
-# the output is 4. The safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score $m$, for the sum
-# $\ell$ of all $e^{s_j - m}$, and for the weighted average.
+# the output is 4. Attention with the safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score
+# $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 #
 # **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So the second pass sums
 # $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end: $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
-# **And one is enough**, because $m$ need not be the maximum. Any number $m$ cancels:
+# **And one is enough**, because $m$ need not be the maximum. Any finite number $m$ cancels:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
 #
@@ -84,7 +79,7 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="one-pass-answer" tags=["answer"]
 # The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the
 # accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
-# shrinks, and the output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, because there was nothing to keep.
+# shrinks, and the output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, which does no harm: there was nothing to keep.
 
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
@@ -104,7 +99,8 @@ for score, value in zip(s, v, strict=True):  # the only pass
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row. We need it to merge parts ({section}`parts`) and for the gradients ({section}`backward`).
+# $L$ is the log-sum-exp of the row, so the weight of key $j$ is $e^{s_j} / e^L = e^{s_j - L}$. We need it in section {section}`parts`
+# to merge parts, and in section {section}`backward` for the gradients.
 
 # %% [markdown] id="step-turn"
 # **Your turn.** {turn}`fold-in-a-block`
@@ -116,8 +112,8 @@ check("fold-in-a-block", my_step)
 # %% [markdown] id="spot"
 # ### Spot the mistake
 #
-# "Each block computes its own attention output. Bring both to the new maximum, add them, and divide by the sum at the end." Which single
-# block refutes this?
+# "Bring the old accumulator and the finished output of the block to the new maximum, add them, and divide by the sum at the end." Which
+# single block refutes this?
 #
 # <details><summary>What is wrong</summary>
 #
@@ -143,7 +139,7 @@ step = ours if my_step is ... else my_step
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
-# A processor has a small fast memory of its own, on the chip, and a large slow one. (On a GPU for data centres the slow one is called HBM.)
+# A processor has a small fast memory of its own, on the chip, and a large slow one. (On an H100 the slow one is called HBM.)
 # The rows of $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its
 # states, and let all keys and values pass by in tiles of $B_k$. If the $B_q \times B_k$ scores fit in, too, no score ever leaves the
 # fast memory.
@@ -157,54 +153,51 @@ step = ours if my_step is ... else my_step
 
 
 # %% id="tiles-code"
-def forward(query, key, value, B_q, B_k):
-    outputs, lses, moved = [], [], 0
+def forward(query, key, value, B_q, B_k, step=step):
+    outputs, lses = [], []
     for i in range(0, len(query), B_q):
         Q = query[i : i + B_q]
         m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
         acc = np.zeros((len(Q), value.shape[1]))
         for j in range(0, len(key), B_k):  # the last tile may be shorter
             K, V = key[j : j + B_k], value[j : j + B_k]
-            moved += K.size + V.size
             S = Q @ K.T / np.sqrt(Q.shape[1])
             m, row_sum, acc = step(m, row_sum, acc, S, V)
         outputs.append(acc / row_sum)
         lses.append(m + np.log(row_sum))
-        moved += Q.size + outputs[-1].size + lses[-1].size
-    return np.concatenate(outputs), np.concatenate(lses), moved
+    return np.concatenate(outputs), np.concatenate(lses)
 
 
-# %% [markdown] id="tiles-predict"
-# With 24 queries, 30 keys, $d_k = 8$, $d_v = 5$ and tiles of 4 queries and 4 keys, 2676 numbers move ($b = 1$). **Predict** which saves more:
-# twice as many *queries* in a tile, or twice as many *keys*.
-
-# %% id="tiles-count" tags=["predicted"]
+# %% id="tiles-run"
 from attn_course.reference import attention
 
 rng = np.random.default_rng(12)
 Q, K, V = (rng.normal(size=shape) for shape in ((24, 8), (30, 8), (30, 5)))
-for B_q, B_k in ((4, 4), (4, 8), (8, 4)):
-    output, lse, moved = forward(Q, K, V, B_q, B_k)
-    same = np.allclose(output, attention(Q, K, V))
-    print(f"{B_q} queries, {B_k} keys: {moved} numbers, attention: {same}")
-
-# %% [markdown] id="tiles-answer" tags=["answer"]
-# Only the queries matter. With twice as many, all keys and values pass by half as often, and 1170 of their 2340 numbers are saved. With more
-# keys in a tile they pass by as often, only in fewer pieces.
+output, lse = forward(Q, K, V, B_q=5, B_k=4)
+print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# For long texts with $T_q = T_k = T$ and $d_k = d_v = d$, the $4\, T^2$ numbers of the two tables, each written and read, become about
-# $2\, T^2 d / B_q$. This is less only if $B_q > d / 2$, and $B_q$ is limited by the fast memory. Play the card once. Then put more queries
-# in a tile. Which bar shrinks, and which one grows?
+# Larger tiles of keys save nothing, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries in a tile, all keys and
+# values pass by half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So $B_q$ should
+# be as large as the fast memory allows.
+#
+# Press play once. Then put more queries in a tile. Which bar shrinks, and which one grows?
 
 # %% id="explorable"
 figures.tiles_explorable()
 
-# %% [markdown] id="real"
-# ## The same words
+# %% [markdown] id="tiles-bars"
+# <details><summary>Which bars</summary>
 #
-# Does a real model notice? SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads. Now your tiles
-# of four keys answer:
+# The bytes that tiles have moved become fewer, and the bytes that the chip holds become more.
+#
+# </details>
+
+# %% [markdown] id="real"
+# ## Does a real model notice?
+#
+# SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads of each of its 30 layers. Here are its
+# likeliest next tokens with their probabilities, first by its own attention, then by your loop, with one key in a tile:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -212,33 +205,50 @@ from attn_course import language_model
 model = language_model()
 
 
-# %% id="real-writes"
-def my_flash(query, key, value):
+# %% id="real-tokens"
+def my_flash(query, key, value, step=step):
     heads = zip(query, key, value, strict=True)
-    return np.stack([forward(*head, B_q=1, B_k=4)[0] for head in heads])
+    return np.stack([forward(*head, B_q=1, B_k=1, step=step)[0] for head in heads])
 
 
-start = "The sun rises in the east and"
-before = model.write(start, tokens=5)
+def next_tokens():
+    found = model.next_tokens("The sun rises in the east and", count=3)
+    return {token: round(probability, 3) for token, probability in found.items()}
+
+
+print(next_tokens())
 model.attend = my_flash
-after = model.write(start, tokens=5)
-print(after)
-print("the same words as before:", after == before)
+print(next_tokens())
 
 # %% [markdown] id="real-notice"
-# Your loop has answered in each of the 30 layers. (Where the model is missing, the words are stored, and your loop was only compared with
-# it on one stored step.)
+# All digits agree. (Where the model is missing, they are stored, and your loop was only compared with it on one stored step.) Now we break
+# the step. We give it the new maximum in place of the old one, so its factor is always $e^0 = 1$:
+
+
+# %% id="real-break" tags=["live"]
+def no_factor(row_max, row_sum, acc, scores, value):
+    new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
+    return step(new_max, row_sum, acc, scores, value)
+
+
+model.attend = lambda query, key, value: my_flash(query, key, value, no_factor)
+if model.is_here:
+    print(next_tokens())
+
+# %% [markdown] id="real-broken"
+# The probability of " sets" falls from 0.651 to 0.172, but it stays the likeliest token. The next word alone would not have
+# shown this bug, so we compare numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
 #
 # When a model writes, each head has one query and perhaps thousands of keys. With one tile of queries for each head, most processors of a
 # GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of at least one key, and hands on its finished output
-# $z^{(c)}$ and its $L^{(c)}$. Can these be put together?
+# $z^{(c)}$ and its $L^{(c)}$.
 
 # %% [markdown] id="parts-merge"
-# Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as much.
-# This factor is the same for every key of the part, so we multiply the whole output of the part by it:
+# Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as
+# much. This factor is the same for every key of the part, so we multiply the whole output of the part by it:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
@@ -249,10 +259,10 @@ print("the same words as before:", after == before)
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
-# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, and with
-# it any entry of $P$ comes back from its score, without the rest of its row. No exponential overflows, since $s_{ij} \le L_i$:
+# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, and
+# with it any entry of $P$ comes back from its score, without the rest of its row. No exponential overflows, since $s_{ij} \le L_i$:
 #
-# $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \key{weights-from-lse}$$
+# $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
 
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
@@ -262,7 +272,7 @@ print("the same words as before:", after == before)
 # the values 8, 4, 2, if $dO = 1$.
 
 # %% id="backward-row" tags=["predicted"]
-p = np.array([1, 3, 2]) / 6
+p, v = np.array([1, 3, 2]) / 6, np.array([8, 4, 2])
 print((p * (v - p @ v)).round(3))
 
 # %% [markdown] id="backward-answer" tags=["answer"]
@@ -270,9 +280,8 @@ print((p * (v - p @ v)).round(3))
 # (\frac23, 0, -\frac23)$.
 
 # %% [markdown] id="backward-mean"
-# The mean cost is a sum over *all* keys, and a tile has only some: the last two keys would give $\delta = \frac36 \cdot 4 + \frac26 \cdot 2 =
-# \frac83$ instead of 4. But $\sum_j p_{ij}\, v_j = z_i$, so $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of
-# two rows that we have anyway.
+# The mean cost is a sum over *all* keys, and a tile has only some. But $\sum_j p_{ij}\, v_j = z_i$, so $\delta_i = dO_i \cdot z_i$,
+# {eq}`score-gradient-against-mixture`: a product of two rows that we have anyway.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -292,7 +301,8 @@ d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 
 # %% [markdown] id="backward-sums"
 # What is left are three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
-# $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile:
+# $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile. Now the keys are in the outer
+# loop: a tile's $dK$ and $dV$ stay in the fast memory until they are finished, and only $dQ$ comes by again and again.
 
 
 # %% id="backward-code"
@@ -312,29 +322,29 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 
 
 # %% [markdown] id="bought"
-# What have we bought? For the backward pass the tiles keep the output and $L_i$ of each query, $d_v + 1$ numbers. The plain way keeps its
-# $T$ weights. For $T = 8192$ and $d_v = 128$ these are about 64 times as many. The price is that scores and weights are computed again.
+# What have we bought? Both ways keep the output, from which $\delta_i$ comes. Beside it, the plain way keeps $T$ weights for each query,
+# and the tiles one number, $L_i$. The price is that scores and weights are computed again.
 
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# Your `forward` and `backward` are FlashAttention in the version of 2023, with queries in the outer loop of the first and keys in that of the
-# second. Here they meet plain attention, with tiles that do not divide the length:
+# Your `forward` and `backward` are FlashAttention in the version of 2023. Here they meet plain attention, with tiles that do not divide the
+# length:
 
 # %% id="algorithm-run"
 from attn_course.reference import attention_backward
 
 Q, K, V, d_output = rng.normal(size=(4, 200, 16))
-output, lse, _ = forward(Q, K, V, B_q=64, B_k=64)
+output, lse = forward(Q, K, V, B_q=64, B_k=64)
 gradients = backward(Q, K, V, d_output, output, lse, B_q=64, B_k=64)
 pairs = zip(gradients, attention_backward(Q, K, V, d_output), strict=True)
 print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# All this needs only NumPy, so take it with you. **Limits:** there are still $T_q T_k$ scores to compute, and in training each one twice. A
-# causal mask (lesson {lesson}`masking`) would put $-\infty$ into $S$ in both passes. (Each query must see a key of its first tile, or `step`
-# returns NaN.) And NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
+# All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed, and a causal mask (lesson
+# {lesson}`masking`) would put $-\infty$ into $S$ in both passes. And NumPy cannot say what lies in which memory. A program for a GPU can,
+# and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -347,7 +357,6 @@ verify_lesson("flash")
 # | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` | from $(-\infty, 0, 0)$ |
 # | numbers moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` | $B_q$ counts, $B_k$ does not |
 # | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` | softmax of the $L^{(c)}$ |
-# | weights again, {eq}`weights-from-lse` | {key}`weights-from-lse` | one $L_i$ for each query |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -378,14 +387,15 @@ verify_lesson("flash")
 # $$t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M} \label{roofline}$$
 
 # %% [markdown] id="roof-intensity"
-# Let all widths be $d$ and all lengths $T$, a multiple of $B_q$. In long texts the plain intensity stops growing, and that of tiles is set by
-# their block:
+# Let all widths be $d$ and all lengths $T$, a multiple of $B_q$. In long texts the plain intensity stops growing, and that of tiles is set
+# by their block:
 #
 # $$\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b} \label{plain-attention-intensity}$$
 #
 # $$\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{b} \label{tiled-attention-intensity}$$
 #
-# A model that writes has one query, and $g$ query heads that share each key. Even if everything is moved once,
+# So tiles raise it only if $B_q > d / 2$. A model that writes has one query, and $g$ query heads that share each key. Even if everything
+# is moved once,
 #
 # $$\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b} \label{decoding-intensity}$$
 #
@@ -395,19 +405,23 @@ verify_lesson("flash")
 # %% id="roof-figure"
 bandwidth = np.median(record.values("copy_bytes_per_s"))
 peak = np.median(record.values("product_flops_per_s"))
+tables = 3 * 2 * 4 * 4096**2  # three, written and read, 4 bytes a number
+print(f"{tables / 1e6:.0f} MB, at copy rate {1000 * tables / bandwidth:.0f} ms")
 points = {}
 for width in (16, 64):
     flops = 2 * 4096**2 * 2 * width
     once = 4 * 4 * 4096 * width  # inputs and output, 4 bytes each
-    for name, moved in (("eager", once + 4 * 4 * 4096**2), ("sdpa", once)):
+    for name, moved in (("eager", once + tables), ("sdpa", once)):
         seconds = np.median(record.values(f"{name}_s", str(width))[:, -1])
         points[f"{name}, d = {width}"] = (flops / moved, flops / seconds)
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are times of the first cell and those for 64 features. Their intensities are not measured: they assume that sdpa moves each input
-# once, and that eager takes three steps. All four lie below the roof. Its rates are those of a copy and of one product of matrices, so a
-# program faster than these could lie above it.
+# These are times of the first cell and those for 64 features. The timed program scales the scores in a step of its own, so we counted a
+# third table. At the rate of a copy, writing and reading all three takes 19 ms, about as much as eager in use took longer than sdpa in the
+# first cell. But neither these bytes nor where the time goes was measured: we assume that each step reads its inputs and writes its result,
+# and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of matrices, so
+# a program faster than these could lie above it.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #
@@ -420,7 +434,7 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # %% [markdown] id="small"
 # ## Deeper: what rounding does to tiles
 #
-# Why the *maximum*, if any reference will do? With $m$ the largest of $n$ scores so far, one exponent is 0 and none is positive:
+# Why the *maximum*, if any finite reference will do? With $m$ the largest of $n$ scores so far, one exponent is 0 and none is positive:
 #
 # $$1 \le \ell \le n \label{running-sum-bounds}$$
 #
@@ -476,8 +490,8 @@ alive("merge-of-finished-outputs")
 # $$dK = \frac{1}{\sqrt{d_k}} \sum_{r} \bigl( P_r \odot (dO_r V^\top - \delta_r\, \mathbf{1}^\top) \bigr)^{\!\top} Q_r
 # \label{key-gradient-in-blocks}$$
 #
-# Likewise $dV$ is the sum of all $P_r^\top dO_r$, and $dQ$ is a sum over blocks of keys. Beside $Q$, $K$ and $V$ the tiles keep the output
-# and $L$ for it, and the plain way keeps all weights and, if it takes $\delta$ from it, the output:
+# Likewise $dV$ is the sum of all $P_r^\top dO_r$, and $dQ$ is a sum over blocks of keys. For the backward pass, beside $Q$, $K$ and
+# $V$, the tiles keep the output and $L$. The plain way keeps all weights, and the output if it takes $\delta$ from the output:
 #
 # $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
 # \label{tiled-training-memory}$$

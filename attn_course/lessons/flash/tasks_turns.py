@@ -74,8 +74,8 @@ def my_step(row_max, row_sum, acc, scores, value):
     r"""The state of the keys so far, and a block of new ones: the state of all of them.
 
     Write {eq}`tiled-attention-update` as `my_step(row_max, row_sum, acc, scores, value)`, which returns the new `(row_max, row_sum, acc)`.
-    `row_max` and `row_sum` have shape $(B_q, 1)$, `acc` $(B_q, d_v)$, `scores` $(B_q, n)$ and `value` $(n, d_v)$. In the first block
-    `row_max` is $-\infty$ and the other two are 0 {case}`the first block`.
+    For $B_q$ queries, `row_max` and `row_sum` have shape $(B_q, 1)$, `acc` $(B_q, d_v)$, `scores` $(B_q, n)$ and `value` $(n, d_v)$. In the
+    first block `row_max` is $-\infty$ and the other two are 0 {case}`the first block`.
     """
     new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
     factor, p = np.exp(row_max - new_max), np.exp(scores - new_max)

@@ -26,8 +26,8 @@ for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
     print(f"{name:13}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of eager's time, though both do the same two matrix products. Eager stores the scores and the weights,
-# and sdpa never does. Here are these two tables in the machine:
+# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (The gap is widest at these 16 features.) Eager stores
+# the scores and the weights, and sdpa never does. Here are these two tables in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -36,8 +36,8 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory for
-# new tables: into the ones it had, the same steps took about 40 ms. But that is still twice as long as without tables.
+# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory
+# for new tables: with tables that were there already, the same steps took about 40 ms. That is still twice as long as sdpa, which has none.
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
@@ -49,11 +49,10 @@ figures.machine()
 # the output is 4. Attention with the safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score
 # $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 #
-# **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So the second pass sums
-# $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end: $z = a / \ell$.
+# **Two passes are enough**: the second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end, $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
-# **And one is enough**, because $m$ need not be the maximum. Any finite number $m$ cancels:
+# **And one is enough**, if $m$ may change on the way. First, any finite number $m$ cancels:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
 #
@@ -79,13 +78,13 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="one-pass-answer" tags=["answer"]
 # The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the
 # accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
-# shrinks, and the output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, which does no harm: there was nothing to keep.
+# shrinks, and the output becomes 4. At the first key the factor was $e^{-\infty} = 0$, which does no harm: there was nothing to keep.
 
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
 #
-# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$ and values $v_j$, for several
-# queries $i$. Each query has its own state. One factor moves its sums to the new maximum, and we measure the block from there, too:
+# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$, already divided by $\sqrt{d_k}$,
+# and values $v_j$, for several queries $i$. Each query has its own state. One factor moves its sums to the new maximum, and we measure the block from there, too:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
@@ -117,8 +116,8 @@ check("fold-in-a-block", my_step)
 #
 # <details><summary>What is wrong</summary>
 #
-# Take two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output is 1, the sum $\ell$ is 2, and
-# this program divides by it again: $\frac12$. What is added to the accumulator must not be divided before the end.
+# Take two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output, already divided by its sum 2, is 1,
+# and the end divides by 2 once more: $\frac12$. What is added to the accumulator must not be divided before the end.
 #
 # </details>
 
@@ -177,11 +176,11 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# Larger tiles of keys save nothing, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries in a tile, all keys and
-# values pass by half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So $B_q$ should
-# be as large as the fast memory allows.
+# Larger tiles of keys save no bytes, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries in a tile, all keys and
+# values pass by about half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So for the
+# bytes, $B_q$ should be as large as the fast memory allows.
 #
-# Press play once. Then put more queries in a tile. Which bar shrinks, and which one grows?
+# Press play. Then put more queries in a tile. Which bar shrinks, and which grows?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -196,8 +195,8 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads of each of its 30 layers. Here are its
-# likeliest next tokens with their probabilities, first by its own attention, then by your loop, with one key in a tile:
+# Our program gives SmolLM2, the language model of lesson {lesson}`start`, one token at a time, so each of 9 heads in its 30 layers asks with one
+# query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by your loop, with one key in a tile:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -221,8 +220,8 @@ model.attend = my_flash
 print(next_tokens())
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Where the model is missing, they are stored, and your loop was only compared with it on one stored step.) Now we break
-# the step. We give it the new maximum in place of the old one, so its factor is always $e^0 = 1$:
+# All digits agree. (Without the model these are stored, and your loop is compared with it on one stored step.) Now we break the step. It gets
+# the new maximum in place of the old one, so its factor is always $e^0 = 1$. Our three keys would then give 5 and not 4. And the model?
 
 
 # %% id="real-break" tags=["live"]
@@ -267,7 +266,7 @@ if model.is_here:
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
 # {lesson}`gradients`. (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dO_i \cdot v_j$, subtract the
-# mean cost of its row, and multiply by the weight: $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$, where
+# mean cost of all keys of query $i$, and multiply by the weight: $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$, where
 # $\delta_i = \sum_j p_{ij}\, dO_i \cdot v_j$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and
 # the values 8, 4, 2, if $dO = 1$.
 
@@ -302,7 +301,7 @@ d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 # %% [markdown] id="backward-sums"
 # What is left are three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
 # $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile. Now the keys are in the outer
-# loop: a tile's $dK$ and $dV$ stay in the fast memory until they are finished, and only $dQ$ comes by again and again.
+# loop: a tile's $dK$ and $dV$ stay in the fast memory until they are finished, while the rows of the queries pass by, and $dQ$ with them.
 
 
 # %% id="backward-code"
@@ -322,14 +321,14 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 
 
 # %% [markdown] id="bought"
-# What have we bought? Both ways keep the output, from which $\delta_i$ comes. Beside it, the plain way keeps $T$ weights for each query,
-# and the tiles one number, $L_i$. The price is that scores and weights are computed again.
+# What have we bought? Let both ways keep the output. Beside it, the plain way keeps $T$ weights for each query, and the tiles one number,
+# $L_i$. The price is that scores and weights are computed again.
 
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# Your `forward` and `backward` are FlashAttention in the version of 2023. Here they meet plain attention, with tiles that do not divide the
-# length:
+# `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. Here they meet plain attention, with
+# tiles that do not divide the length:
 
 # %% id="algorithm-run"
 from attn_course.reference import attention_backward
@@ -343,7 +342,7 @@ print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
 # All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed, and a causal mask (lesson
-# {lesson}`masking`) would put $-\infty$ into $S$ in both passes. And NumPy cannot say what lies in which memory. A program for a GPU can,
+# {lesson}`masking`) would put $-\infty$ into $S$, in `forward` and in `backward`. And NumPy cannot say what lies in which memory. A program for a GPU can,
 # and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
@@ -355,13 +354,13 @@ verify_lesson("flash")
 # | what | formula | note |
 # |---|---|---|
 # | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` | from $(-\infty, 0, 0)$ |
-# | numbers moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` | $B_q$ counts, $B_k$ does not |
+# | bytes moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` | $B_q$ counts, $B_k$ does not |
 # | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` | softmax of the $L^{(c)}$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The maximum, the sum and the accumulator are all we need to know of the keys so far. A factor moves them to a new maximum.
+# - The maximum, the sum and the accumulator are all we need to know of the keys so far. A factor moves both sums to a new maximum.
 # - A tile of queries stays while all keys pass by. Its size sets the traffic.
 # - Outputs that are already divided merge with the softmax of their log-sum-exps.
 # - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
@@ -461,8 +460,8 @@ figures.float16_errors(errors, [*spreads.values()])
 # we did not separate the two.
 
 # %% [markdown] id="blocks-alive-text"
-# The card shows one turn of the loop. With "the maximum of the block alone" $z$ stays right, since any $m$ cancels, but the factor may
-# overflow.
+# The card shows one turn of the loop. With "the maximum of the block alone" $z$ is right, since any $m$ cancels, until the factor
+# overflows.
 
 # %% id="blocks-alive"
 from attn_course import alive

@@ -113,37 +113,39 @@ def trained(seed: int, n_layers: int = 2, steps: int = STEPS) -> tuple[Copier, d
 
 
 def run(seed: int, steps: int = STEPS) -> dict[str, Any]:
-    """Train two layers, and one; in the two, silence heads, and let queries, keys or values read the words alone.
+    """Train two layers, and one; in the two, leave a layer one head, and let queries, keys or values read the words alone.
 
-    Silenced are in the first layer the two heads that look one back most, in the second the three with the largest induction scores,
-    and, as a control, as many of the same layer with the smallest.
+    Left in the first layer is the head with the largest weight on the word before, in the second that with the largest induction score,
+    and, as a control, the one with the smallest.
     """
     (model, way), texts = trained(seed, steps=steps), twice(torch.Generator().manual_seed(100 + seed))
-    scores, silenced = head_scores(model, texts), dict[str, float]()
-    for layer, (name, count) in enumerate({"before": 2, "induction": 3}.items()):
+    scores, alone = head_scores(model, texts), dict[str, float]()
+    for layer, (name, what) in enumerate({"before": "weight on the word before", "induction": "induction score"}.items()):
         order = sorted(range(HEADS), key=scores[name][layer].__getitem__)
-        for which, heads in ((f"{count} strongest", order[-count:]), (f"{count} weakest", order[:count])):
-            silenced[f"{name}, {which}"] = tested(model, texts, silent=[(layer, head) for head in heads])["copied"]
+        for which, heads in (("largest", order[:-1]), ("smallest", order[1:])):
+            alone[f"{which} {what}"] = tested(model, texts, silent=[(layer, head) for head in heads])["copied"]
     return {
         "two layers": way,
         "one layer": trained(seed, 1, steps)[1],
         "heads": scores,
         "copied": tested(model, texts)["copied"],
-        "silenced": silenced,
+        "one head left": alone,
         "word only": {role: tested(model, texts, word_only=[role])["copied"] for role in ("query", "key", "value")},
     }
 
 
 def conclude(found: dict[str, Any]) -> dict[str, bool]:
     """Say what holds for every seed."""
-    silenced, alone, two, one = (found[name] for name in ("silenced", "word only", "two layers", "one layer"))
+    left, alone, two, one = (found[name] for name in ("one head left", "word only", "two layers", "one layer"))
     before = [copied for copied, score in zip(two["copied"], two["induction"], strict=True) if score < 0.2]
     return {
         "two layers copy": found["copied"] > 0.9,
         "one layer does not": max(one["copied"]) < 0.25 and max(one["induction"]) < 0.2,
         "while no head scores 0.2, less than a third is copied": max(before) < 0.33,
-        "the heads that look one back are needed more": silenced["before, 2 strongest"] < 0.5 * silenced["before, 2 weakest"],
-        "so are those that score": silenced["induction, 3 strongest"] < 0.5 * silenced["induction, 3 weakest"],
+        "one head that looks one back is nearly enough": left["largest weight on the word before"] > 0.8,
+        "one that does not is not": left["smallest weight on the word before"] < 0.25,
+        "one induction head copies more than half": left["largest induction score"] > 0.5,
+        "another one does not": left["smallest induction score"] < 0.25,
         "keys of words alone: no copying": alone["key"] < 0.2,
         "queries or values of words alone: copying": min(alone["query"], alone["value"]) > 0.8,
     }

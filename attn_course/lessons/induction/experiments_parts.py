@@ -43,21 +43,22 @@ def shares(model: Transformer, rows: Tensor, name: str) -> dict[str, float]:
 
 
 @torch.no_grad()
-def right_without(model: Transformer, rows: Tensor, name: str, part: str) -> float:
-    """Return the share of rows in which the right one of the choices has the largest score when a part adds nothing."""
+def right_without(model: Transformer, rows: Tensor, name: str, *parts: str) -> float:
+    """Return the share of rows in which the right one of the choices has the largest score when these parts add nothing."""
     place, among = choices(name)
-    with hooked(model, {PARTS[part]: torch.zeros_like}):
+    with hooked(model, {PARTS[part]: torch.zeros_like for part in parts}):
         best = among[model(rows[:, :-1])[:, place, among].argmax(dim=-1)]
     return round(float((best == rows[:, place + 1]).float().mean()), 2)
 
 
 def parts(seed: int, steps: int = STEPS) -> dict[str, Any]:
-    """Train a model; by what is asked, "shares" of each part and "right without" it, in stories kept back."""
+    """Train a model; by what is asked, "shares" of each part, "right" as it is, and "right without" each, in stories kept back."""
     model, (_, kept_back) = new_model(seed), tables()
     trained(model, seed, steps=steps)
     return {
         name: {
             "shares": shares(model, kept_back, name),
+            "right": right_without(model, kept_back, name),
             "right without": {part: right_without(model, kept_back, name, part) for part in PARTS},
         }
         for name in ASKED

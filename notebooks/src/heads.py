@@ -335,9 +335,9 @@ verify_lesson("heads")
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?
 #
-# In section {section}`hook` a linear map stood behind the head that failed. In a language model a network does. Here that is a linear map to 128
-# numbers, of which the negative ones become 0, and then the map to the answers. Both symbols can be named if each pair gives a mixture of its
-# own. **Predict** the weights that one head in front of this network learns for the places before and after.
+# In section {section}`hook` a linear map stood behind the head that failed. In a language model a network stands there. Our network is a linear map
+# to 128 numbers, of which the negative ones become 0, and then the map to the answers. Both symbols can be named if each pair gives a mixture
+# of its own. **Predict** the weights that one head in front of this network learns for the places before and after.
 
 # %% id="accuracy-code" tags=["predicted"]
 from attn_course.lessons.heads.experiments import HEADS, MODELS

@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places. On each place stands one of eight symbols, drawn anew for each place, so a symbol may repeat. At each position the
-# layer reads a vector for the symbol plus one for the place, and from its output alone a linear map must name the symbol before and the symbol
-# after. We train it twice, with one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
+# A ring has eight places. On each stands one of eight symbols, drawn anew for each place, so a symbol may repeat. At each position the layer
+# reads a vector for the symbol plus one for the place, and from its output alone a linear map must name the symbols before and after. We train
+# it twice, with one head of width 32 and with two of width 16. Both have four matrices of 32 by 32.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import trained
@@ -32,13 +32,14 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# What does the one head lack? Suppose that it always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand
-# there. Let $p \ge r$. Then it cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
+# What does the one head lack? Suppose that its weights ignore the symbols: the place before always has the weight $p$, the place after the weight
+# $r$, and let $p \ge r$. Then the head cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
 
 # %% [markdown] id="why-lead"
 # The linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
 # of $b$. It is linear in the output, which mixes values by their weights. So a symbol $s$ with the weight $w$ adds $w\, u_s$ to the lead, where
-# $u_s$ depends on $s$ alone. We change only the symbols before and after; all else then adds one fixed number $c$.
+# $u_s$ depends on $s$ alone. We change only the symbols before and after. The other symbols, the places and all weights stay the same, so they
+# add one fixed number $c$.
 
 # %% [markdown] id="why-after"
 # If $b$ stands after, its lead must be positive, and if $a$ does, negative, whatever stands before:
@@ -55,7 +56,8 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # One row of weights cannot serve both questions, however wide the head is, if the row ignores the symbols and the answers are linear in the
-# output. Several heads have several rows. (A network behind a single head can learn to take its mixture apart, section {section}`more`.)
+# output. Several heads have several rows. A network behind one head can learn to take its mixture apart: section {section}`more` shows it, and
+# the rows of trained heads.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -66,7 +68,7 @@ figures.machine()
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
-# $X$ itself is not cut: every head reads all of its features.
+# $X$ itself is not cut: every head reads all of its features. (Formulas and figures count heads from 1, code counts from 0.)
 
 # %% [markdown] id="one-head"
 # On its block, a head is attention as before, with a map of weights $P_h$ of its own:
@@ -88,7 +90,8 @@ from attn_course import check, verify_lesson
 def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
     scores = query @ key.T / np.sqrt(query.shape[-1])
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return terms / terms.sum(axis=-1, keepdims=True) @ value
+    weights = terms / terms.sum(axis=-1, keepdims=True)
+    return weights @ value
 
 
 # %% [markdown] id="small"
@@ -103,7 +106,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 #
 # In the first head the scores are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1, which sum to 10. "Cat" has eight tenths of the
 # weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. In the second head "the" has the eight tenths, and "sat" takes home
-# $\frac{8}{10} \cdot 3 = 2.4$. Each head has found another word.
+# $\frac{8}{10} \cdot 3 = 2.4$. The two heads have found different words.
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
@@ -183,23 +186,25 @@ check("layer-without-a-head", my_layer_without)
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# On the right stands row $t$ with the mask. Row $j$ of keys and values is made from row $j$ of $X$, which the layers before computed with all
+# On the right, attention has the causal mask, and we take its row $t$. Row $j$ of keys and values is made from row $j$ of $X$, which the layers before computed with all
 # tokens after $j$ hidden. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
 
 # %% [markdown] id="groups"
-# Every step reads the whole cache. To make it smaller, Shazeer (2019) let all query heads share one key head and one value head. **Grouped
-# heads** are a compromise: $g$ neighbouring query heads share one of each. With heads counted from 0 and $H_{kv}$ key heads:
+# Every step reads the whole cache. To make the cache smaller, Shazeer (2019) let all query heads share one key head and one value head.
+# **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0 and $H_{kv}$
+# key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# The cache shrinks by the factor $g$. The language model SmolLM2 has nine query heads on three key heads in each layer.
+# The cache shrinks by the factor $g$. The language model SmolLM2 (here its smallest size, of 135 million parameters) has nine query heads on
+# three key heads in each layer.
 
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. Groups change one line: it has `h // g`
-# where a layer without them has `h`.
+# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. For the groups it has `g`, and `h // g`
+# where a layer without groups has `h`.
 
 
 # %% id="own-class"
@@ -222,30 +227,30 @@ class Heads:
 
 
 # %% [markdown] id="own-tests"
-# PyTorch gets a batch of two texts, all tokens and all heads at once, with a causal mask. Our class gets the tokens one by one:
+# PyTorch gets all tokens and all heads at once, with a causal mask: four query heads on two key heads. Our class gets the tokens one by one:
 
 # %% id="own-call"
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 rng = np.random.default_rng(8)
-x = rng.normal(size=(2, 4, 6))  # two texts of four tokens
-w_q, w_k, w_v, w_o = rng.normal(size=(4, 6, 6))  # three heads of width 2
-q, k, v = (torch.tensor(x @ w).reshape(2, 4, 3, 2) for w in (w_q, w_k, w_v))
-q, k, v = (side.transpose(1, 2) for side in (q, k, v))  # (2, H, T, d_k)
-z = scaled_dot_product_attention(q, k, v, is_causal=True)
-theirs = z.transpose(1, 2).reshape(2, 4, 6).numpy() @ w_o  # token first, then heads
+x = rng.normal(size=(5, 6))  # five tokens
+w_q, w_o = rng.normal(size=(6, 8)), rng.normal(size=(8, 6))  # four heads of width 2
+w_k, w_v = rng.normal(size=(2, 6, 4))  # two heads of width 2
+q, k, v = (torch.tensor(x @ w).reshape(5, -1, 2) for w in (w_q, w_k, w_v))
+q, k, v = (side.transpose(0, 1) for side in (q, k, v))  # heads first, then tokens
+z = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+theirs = z.transpose(0, 1).reshape(5, 8).numpy() @ w_o  # tokens first, then heads
 
-for text, wanted in zip(x, theirs, strict=True):
-    layer = Heads(w_q, w_k, w_v, w_o, d_k=2)  # with an empty cache
-    ours = np.vstack([layer(token) for token in text])
-    print("as PyTorch has it:", np.allclose(ours, wanted))
+layer = Heads(w_q, w_k, w_v, w_o, d_k=2)  # with an empty cache
+print("as PyTorch has it:", np.allclose([layer(token)[0] for token in x], theirs))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
 # We give the class layer 16 of SmolLM2, counted from 0. This model tells queries and keys their places by a rotation (lesson
-# {lesson}`self_attention`), so we add that. If the model is on your machine, the cell compares what class and model return:
+# {lesson}`self_attention`), so we add that with `rope`. A token's place is the number of tokens in the cache before it joins. If the model is
+# on your machine, the cell compares what class and model return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -277,17 +282,17 @@ maps = model.maps(sentence)
 figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back. This can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back
-# can have written a note into the place of "sun": before this place stands "red". A head in a later layer, at the second "red", can look for this
-# note and find "sun", the next word.
+# Head 0 looks one token back. This can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. At "sun", a head that
+# looks back can write a note: "the word before this place is red". In a later layer, at the second "red", another head can look for this note.
+# There it finds "sun", the word that came next. SmolLM2 does copy: it reads 50 random tokens, then the same again, and in the second round it
+# names the next one right about three times out of four, on average over six draws.
 
 # %% [markdown] id="real-question"
-# SmolLM2 does copy. It reads 50 random tokens, then the same again. In the second round it names the next one right about three times out of
-# four, on average over six draws. In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight
-# to the token before. Do the four share the work of copying? We silence head 0, then head 3 of the same layer, and then, together, the three
-# others. As a control, the model also names the next tokens of a story.
+# In our sentence, head 0 of layer 16 is one of four heads, out of 270, that on average give more than 0.65 of their weight to the token before.
+# Do the four share the work of copying? We silence head 0; then, as a control, head 3 of the same layer, which looks at the first token; then all
+# at once the other three of the four, in other layers. As a second control, the model also names the next tokens of a story.
 #
-# **Predict** which of the three costs the copying most, and whether it costs the story much.
+# **Predict** which of the three costs the copying most, and whether it costs the story much. This is a bet: the maps alone do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -318,7 +323,7 @@ verify_lesson("heads")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A head is a block of columns of queries, keys and values. (In groups, heads share those of keys and values.)
+# - A head is a block of columns of queries, keys and values. In a group, several blocks of queries use one block of keys and one of values.
 # - Cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
@@ -328,120 +333,72 @@ verify_lesson("heads")
 # things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
 
 # %% [markdown] id="more"
-# ## Deeper: several rows against one
+# ## Deeper: can one head do it after all?
 #
-# Why are the heads not averaged? If all of them had the same values, their mean would again be one average for each position:
-#
-# $$\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\frac{1}{H} \sum_{h=1}^{H} P_h\Bigr) V \label{averaging-heads-averages-weights}$$
-#
-# and the mean of maps of weights is a map of weights. What makes several heads more is that each has its own $W_V^{(h)} W_O^{(h)}$, as
-# {eq}`attention-of-one-head` in {eq}`output-projection-sums-heads` shows:
+# In section {section}`hook` a linear map stood behind the head that failed. In a language model a network stands there. Our network is a linear map
+# to 128 numbers, of which the negative ones become 0, and then the map to the answers. Both symbols can be named if each pair gives a mixture
+# of its own. **Predict** the weights that one head in front of this network learns for the places before and after.
+
+# %% id="accuracy-code" tags=["predicted"]
+from attn_course.lessons.heads.experiments import HEADS, MODELS
+
+record = HEADS.load()
+for name in MODELS:
+    before, after, both = record.values("accuracies", name).mean(axis=0)
+    print(f"{name}: names before {before:.2f}, after {after:.2f}, both {both:.2f}")
+    looks = record.values("looks", name).transpose(1, 2, 0).round(2)
+    for head, (before, after) in enumerate(looks):  # a weight for each training
+        print(f"    weights of head {head}: before {before}, after {after}")
+
+# %% [markdown] id="mixture" tags=["answer"]
+# So one head can do it, with weights of about 0.69 and 0.29. Equal ones would give $(a, b)$ and $(b, a)$ the same mixture. Without the network
+# the head names only the symbol with the larger weight, as the proof says. From text to text a weight differs by less than 0.03 (standard
+# deviation), so the rows hardly depend on the symbols.
+
+# %% [markdown] id="sum"
+# What, then, do several heads give? Each has its own map of values, by {eq}`attention-of-one-head` and {eq}`output-projection-sums-heads`:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# Even the simplest case, multiples $c_h$ of one matrix, leaves the averages behind. Every row of $P_h$ sums to 1, which is
-# $P_h \mathbf{1} = \mathbf{1}$, so
+# Let these be multiples $c_h$ of one matrix. The rows of $P_h$ sum to 1, so
 #
 # $$\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1} \label{signed-mixture-row-sums}$$
 #
-# With $c = (1, -1)$ the rows sum to 0: this is a *difference* of two averages, which no single softmax can form.
+# With $c = (1, -1)$ the rows sum to 0: two heads can *subtract* one neighbour from the other. One softmax has no negative weights. In the card,
+# choose $c$ so that the rows of its three heads sum to 0.
 
 # %% id="merge-alive"
 from attn_course import alive
 
-alive("output-projection-sums-heads")
-
-# %% [markdown] id="silent"
-# In the card, set all numbers of one head to 0: what is left is the sum of the others. Now back to the ring. Nobody told the two heads to divide
-# the work. This is what they looked at after a training of 600 steps:
-
-# %% id="maps-figure"
-from attn_course.lessons.heads.experiments import HEADS
-
-record = HEADS.load()
-figures.divided_work(record.values("maps")[0])
-
-# %% [markdown] id="silent-predict"
-# We silence one of the two, in three trainings:
-
-# %% id="silent-code"
-for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
-    for head, (before, after, _) in enumerate(silent):
-        kept = f"before {before:.1f}, after {after:.1f}"
-        print(f"seed {seed}, head {head} silent: {kept}")
-
-# %% [markdown] id="silent-answer"
-# Without either head the layer keeps one of its answers, and is down to guessing with the other. Which head carries which answer depends on
-# the seed. (The two layers of the first cell also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any.)
-
-# %% [markdown] id="mixture"
-# A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different
-# weights: with 0.6 and 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128
-# numbers, of which the negative ones become 0. These are the means of three trainings:
-
-# %% id="accuracy-code"
-for name in ("one head", "one head, then a network", "two heads"):
-    before, after, both = record.values("accuracies", name).mean(axis=0)
-    print(f"{name:24}: before {before:.2f}, after {after:.2f}, both {both:.2f}")
+alive("signed-mixture-row-sums")
 
 # %% [markdown] id="bottleneck"
-# What a narrow head lacks is rank. It reads and writes through $d_v$ columns, and it scores with $d_k$ numbers. A product of matrices has at
-# most the rank of each factor, so
+# Narrow heads pay with rank. A product of matrices has at most the rank of each factor:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
 #
-# $$\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k \label{score-matrix-rank-bound}$$
-#
-# If $H d_v \ge d$, the heads together can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the
-# *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
-
-# %% id="bottleneck-code"
-tokens = rng.normal(size=(16, 12))
-w_q, w_k = rng.normal(size=(2, 12, 12))
-for n_heads in (1, 3, 12):
-    q, k = ((tokens @ w)[:, : 12 // n_heads] for w in (w_q, w_k))
-    rank = np.linalg.matrix_rank(q @ k.T)
-    print(f"H = {n_heads:2d}: rank of the scores of head 0 =", rank)
+# In the same way a head's table of scores has at most rank $d_k$: the *low-rank bottleneck* of Bhojanapalli et al. (2020).
 
 # %% [markdown] id="counts"
-# ## Deeper: three definitions, and their costs
+# ## Deeper: do more heads cost more?
 #
-# Texts define heads in three ways:
-#
-# | definition | head $h$ asks with | the same as |
-# |---|---|---|
-# | split $Q = X W_Q$ | columns of $X W_Q$ | own matrices, {eq}`heads-are-column-blocks` |
-# | own matrices | $X W_Q^{(h)}$ | a split of the $H d_k$ columns side by side |
-# | project $Q$ again | $Q\, W_h^{Q}$ | depends on what $Q$ is |
+# Texts define heads in three ways. They cut $Q = X W_Q$ into columns, give each head a matrix of its own, or project $Q$ again:
 
 # %% id="definitions-figure"
 figures.three_definitions()
 
 # %% [markdown] id="twice"
-# Third row: if "$Q$" means the input $X$, it is the second definition (so in Vaswani et al., 2017). If $Q$ is already $X W_Q$, each head
-# projects twice, by $W_Q W_h^Q$ in all. The product of two matrices is one matrix, so the layer has more parameters and more work, and
-# computes no function that is new.
-#
-# Everything depends on the width. $W_Q^{(h)}$ and $W_K^{(h)}$ have $d\, d_k$ entries, and $W_V^{(h)}$ and $W_O^{(h)}$ have $d\, d_v$:
+# The first two are the same, {eq}`heads-are-column-blocks`. The third is the second if its "$Q$" means the input (so in Vaswani et al., 2017).
+# If $Q$ is $X W_Q$, each head projects by $W_Q W_h^Q$, which is one matrix: more parameters and no new function. The first two have
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# For narrow heads, and for heads of full size, this is
-#
-# $$d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2 \label{parameters-by-head-width}$$
-
-# %% [markdown] id="twice-flops"
-# Operations, for narrow heads: four projections of $T$ rows, $2 T d^2$ each, and in every head
-# $4 T^2 d_k$ for scores and output, {eq}`attention-flops`, where $H d_k = d$:
+# parameters, $4 d^2$ if $H d_k = H d_v = d$. Then four projections of $T$ rows, scores and outputs, {eq}`attention-flops`, take
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# The number of heads does not appear in it. In the projections alone, step $t$ without a cache projects $t$ rows, in all
-#
-# $$F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
-#
-# and with it $8 T d^2$, which is $(T + 1) / 2$ times less.
+# operations. We count one wide head, eight narrow ones, and eight wide ones:
 
 # %% id="cost-code"
 from attn_course.costs import multi_head_attention_flops as flops
@@ -452,72 +409,27 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     work = flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k) / 1e9
     print(f"H = {n_heads}, width {d_k:3d}: {count:4.1f} M weights, {work:5.1f} GFLOP")
 
-# %% [markdown] id="cache-count"
-# A cache also saves the attention of all rows but the last. We count both, for 256 tokens, and then take the time:
-
-# %% id="cache-code"
-with_cache = without = 0
-for t in range(1, 257):
-    with_cache += flops(1, t, 256, projected_kv_len=1, n_heads=8)  # one new token
-    without += flops(t, t, 256, n_heads=8)  # all of them
-print(f"{without / with_cache:.0f} times the operations without a cache")
-
-# %% id="cache-live" tags=["live"]
-import time
-
-from attn_course.modules.cache import KeyValueCache
-from attn_course.modules.multi_head import MultiHeadAttention
-
-layer = MultiHeadAttention(256, 8, is_causal=True).requires_grad_(False)
-text = torch.zeros(1, 256, 256).normal_()
-
-
-def seconds(with_cache):
-    start, cache = time.perf_counter(), KeyValueCache()
-    for t in range(256):
-        past, new = text[:, : t + 1], text[:, t : t + 1]
-        last = layer(new, cache=cache) if with_cache else layer(past)[:, -1:]
-    return time.perf_counter() - start, last
-
-
-(slow, plain), (fast, cached) = seconds(False), seconds(True)
-print(f"{slow / fast:.1f} times the time without a cache")
-print("same last row:", torch.allclose(plain, cached, atol=1e-5))
-
-# %% [markdown] id="cache-answer"
-# The clock is less steady than the count: from run to run and machine to machine we have seen factors from 2.5 to 42. Each step also calls
-# functions and reads memory, and a cache saves none of that; we have not measured how much of the difference it explains.
-
 # %% [markdown] id="cache-bytes"
-# What a cache keeps for each token, with $b$ bytes for a number:
+# Eight narrow heads cost what one wide head costs, in memory too. While a model writes $T$ tokens, its cache saves all but $T$ of
+# $T (T + 1) / 2$ projected rows. It keeps for each token, with $b$ bytes for a number,
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #
-# With 32 key heads in each of 32 layers, of width 128 and 16 bits a number, 32,768 tokens take 16 GiB, and with eight key heads 4 GiB.
+# whatever the number of query heads is. In 32 layers with 32 key heads of width 128, at 16 bits a number, 32,768 tokens take 16 GiB, and with
+# eight key heads 4 GiB.
 
 # %% [markdown] id="filters"
-# ## Deeper: taps of a convolution, and heads that are shared later
+# ## Deeper: is a layer of heads a convolution?
 #
-# A **convolution** computes each output from the inputs near it, with the same numbers everywhere; each place of its filter is a tap. Let every
-# head look at one fixed shift, $P_h = S_h$ with ones on a diagonal. Then the sum of the heads is a convolution, with one head for each tap:
+# A **convolution** computes each output from the inputs near it, with the same numbers everywhere. If each head looks at one fixed shift,
+# $P_h = S_h$ with ones on a diagonal, the sum of the heads is a convolution:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $Y = X * W$, that is $Y_t = \sum_h x_{t + \Delta_h} W_h$ with zeros beyond the ends.
-
-# %% [markdown] id="filters-scores"
-# Can a softmax produce $S_h$? Cordonnier et al. (2020) give the scores an
-# encoding $(\delta^2, \delta)$ of the distance $\delta$ = key position minus query position. With a learned vector, a square can be completed:
-#
-# $$-\alpha\,(1,\, -2\Delta) \cdot (\delta^2,\, \delta) = -\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2 \label{score-peaked-at-shift}$$
-#
-# The last term is the same for all keys, and the softmax ignores it. What remains is largest at $\delta = \Delta$, and sharp for large
-# $\alpha$ ($l$ runs over the keys):
-#
-# $$\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,] \label{peaked-scores-become-shift}$$
-#
-# At finite $\alpha$ the heads come as near to the convolution as one likes. (At the ends a head has no key to look at and takes the nearest one instead
-# of a zero.) The converse fails: the weights of a head may depend on the input.
+# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends. Can a softmax make $S_h$? Cordonnier et al. (2020) encode the distance
+# $\delta$ from query to key as $(\delta^2, \delta)$. A learned vector $-\alpha\,(1, -2\Delta)$ then gives the score
+# $-\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2$, whose last term the softmax ignores. As $\alpha$ grows, the weight at $\delta = \Delta$ tends to
+# 1, if there is such a key. Three heads imitate a filter of three numbers:
 
 # %% id="filters-code"
 from attn_course.reference import softmax
@@ -530,47 +442,17 @@ for alpha in (1.0, 5.0, 20.0):
     for shift, tap in zip((-1, 0, 1), kernel, strict=True):
         scores = -alpha * (place - place[:, None] - shift) ** 2
         by_heads += softmax(scores) @ signal * tap
-    error = np.abs(by_heads - convolved)[1:-1].max()
-    print(f"alpha = {alpha:4.1f}: largest error away from the ends {error:.8f}")
+    error = np.abs(by_heads - convolved)
+    print(f"alpha = {alpha:4.1f}: largest error {error[1:-1].max():.8f}, ", end="")
+    print(f"at the two ends {error[[0, -1]].round(2)}")
 
-# %% [markdown] id="shared-test"
-# Your class shares heads too. Six query heads on two key heads must give what a layer gives in which each of these stands three times, side by
-# side. (With the order 0 1 0 1 0 1 of the copies the last line would be False.)
-
-# %% id="own-groups"
-wide, out = rng.normal(size=(6, 12)), rng.normal(size=(12, 6))  # six query heads
-pair = rng.normal(size=(2, 6, 4))  # two key heads, two value heads of width 2
-copies = pair[..., [0, 1] * 3 + [2, 3] * 3]
-tokens = rng.normal(size=(4, 6))
-two, six = Heads(wide, *pair, out, d_k=2), Heads(wide, *copies, out, d_k=2)
-print(np.allclose([two(token) for token in tokens], [six(token) for token in tokens]))
-
-# %% [markdown] id="pooling"
-# A trained multi-head model can be given shared key heads. Which single matrix stands best for the $g$ key matrices of a group? The nearest one: set the
-# derivative of the squared distance by $W$ to zero, $\sum_h (W_K^{(h)} - W) = 0$:
-#
-# $$\arg\min_{W} \sum_{h=1}^{g} \bigl\| W_K^{(h)} - W \bigr\|_F^2 = \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)} \label{mean-pooled-key-heads}$$
-#
-# Ainslie et al. (2023) start from this mean and train on with 5 % of the original compute. A matrix that is near need not give a function that is
-# near. On our ring, four key heads are reduced to one, and the layer is trained on for 5 and 20 % of the steps:
-
-# %% id="pooling-code"
-from attn_course.lessons.heads.experiments import SHARING
-
-pooled = SHARING.load()
-print("before, with four key heads:", pooled.values("four heads").round(2))
-for how in ("mean", "first", "random"):
-    shares = pooled.values("one key head", how).round(2)
-    for seed, row in zip(pooled.seeds, shares, strict=True):
-        print(f"{how:6} seed {seed}: at once, after 5 % and 20 %: {row}")
-
-# %% [markdown] id="pooling-notice"
-# At once every conversion fails, the mean included. A little training brings the mean back soonest, then the first head, then random matrices,
-# in all three seeds, which is the order that Ainslie et al. report.
+# %% [markdown] id="filters-ends"
+# In the middle the heads come as near to the filter as one likes, and at the ends they never do. There the filter reads a zero, but a softmax
+# must give its weight to some key, and the nearest one gets it.
 
 # %% [markdown] id="break"
-# Last, a game. Beside this machine stands a twin with a mistake in its heads, and all shapes fit. Find the smallest input that shows the
-# mistake, and the lamp that proves it. The next two levels hold two more.
+# Last, a game. This machine has a twin with a mistake in its heads. Find the smallest input that shows it, and the lamp that proves it. Two more
+# levels follow.
 
 # %% id="break-card"
 from attn_course.game.card import break_the_machine
@@ -585,6 +467,6 @@ break_the_machine("heads-tiled")
 #   convolutions, the quadratic encoding.
 # - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the low-rank bottleneck.
 # - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150): one key head for all, and why decoding waits for memory.
-# - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups, mean-pooled checkpoints.
+# - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups, and trained models that are given them later.
 # - P. Michel, O. Levy and G. Neubig (2019), [arXiv:1905.10650](https://arxiv.org/abs/1905.10650), and E. Voita et al. (2019),
 #   [arXiv:1905.09418](https://arxiv.org/abs/1905.09418): heads that can be removed, heads with a role.

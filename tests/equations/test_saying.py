@@ -94,7 +94,7 @@ def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
         ("absorption-gain-at-decoding", "decode:", "prefill:"),
         ("absorption-loss-at-prefill", r"\text{prefill:} \quad", ""),
         ("linear-and-softmax-slopes", r"S^\top \quad \text{(linear)}", r"S^\top \quad \text{(softmax)}"),
-        ("parameters-by-head-width", r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad", ""),
+        ("attention-backward-flops", r", \qquad d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}", ""),
         ("additive-memory-overhead", r"= T_q\, T_k\, d_h", ""),
         ("latent-cache-equivalent-groups", r", \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}", ""),
         ("output-of-a-query", r"z_i = \sum_", r"\sum_i z_i = \sum_i \sum_"),
@@ -161,7 +161,7 @@ def test_cases_may_be_shared_out_and_two_bounds_are_an_equality():
         ("softmax", r"\sigma(z)_u = \frac{e^{z_u}}{\sum_v e^{z_v}}"),  # the lengths say where the sum ends
         ("online-softmax-update", r"\max(m, x) = m', \qquad e^{x - m'} + \ell\, e^{m - m'} = \ell'"),
         ("grouped-query-attention", r"\mathrm{attention}(Q_h, K_r, V_r) = Z_h, \qquad \lfloor h / g \rfloor = r, \qquad H / H_{kv} = g"),
-        ("projection-flops-without-cache", r"F = \sum_{1 \le t \le T} 8\, t\, d^2 = 4\, T\, (T + 1)\, d^2"),
+        ("signed-mixture-row-sums", r"\Bigl(\sum_{1 \le h \le H} c_h P_h\Bigr) \mathbf{1} = (\sum_h c_h)\, \mathbf{1}"),
         ("attention-flops", r"\text{FLOPs} - 2\, T_q T_k (d_k + d_v) = 0"),
         ("interference-lower-bound", r"\sum_i \sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n"),
         ("reach-of-stacked-windows", r"(B_{L w})_{ij} = [((B_w)^L)_{ij} \ge 1], \qquad (B_w)_{ij} = [0 \le i - j \le w]"),

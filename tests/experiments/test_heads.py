@@ -1,4 +1,4 @@
-"""The task of lesson heads on neighbours, silent heads, and the conversion of key heads."""
+"""The task of lesson heads on neighbours, where heads look, and how key heads are shared."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accuracies, shared, texts
 from attn_course.language.stored import stored
 from attn_course.lessons.heads import tasks_real
-from attn_course.lessons.heads.experiments import conclude_heads, conclude_sharing, without_head
+from attn_course.lessons.heads.experiments import conclude_heads, looks
 from attn_course.reference import softmax
 
 
@@ -42,15 +42,16 @@ def test_all_models_of_one_width_have_the_same_number_of_weights():
     assert counts == {4 * 32**2}
 
 
-def test_a_silent_head_writes_nothing_and_gets_its_rows_back():
+def test_where_a_head_looks_is_its_weight_on_the_place_before_and_on_the_place_after():
     model = Neighbours(2, generator())
-    before = model.attention.w_output.clone()
-    seen = []
-    model.register_forward_pre_hook(lambda *_: seen.append(model.attention.w_output.clone()))
-    without_head(model, 1, generator())
-    assert torch.equal(model.attention.w_output, before)
-    assert (seen[0][16:] == 0).all()
-    assert torch.equal(seen[0][:16], before[:16])
+    ring = torch.arange(LENGTH)
+    weights = torch.full((3, 2, LENGTH, LENGTH), 0.01)
+    weights[:, 0, ring, ring - 1] = 0.7
+    weights[:, 1, ring, (ring + 1) % LENGTH] = torch.tensor([0.7, 0.8, 0.9])[:, None]
+    model.weights = lambda text: weights
+    means, spread = looks(model, generator())
+    np.testing.assert_allclose(means, [[0.7, 0.01], [0.01, 0.8]], rtol=1e-5)
+    assert spread == pytest.approx(0.1)
 
 
 def test_pooled_key_heads_are_means_of_their_groups_and_the_rest_stays():
@@ -76,16 +77,15 @@ def test_untrained_models_guess():
     assert both < 0.2
 
 
-def test_the_conclusions_round_and_rank():
-    silent = [[0.98, 0.13, 0.1], [0.12, 1.0, 0.1]]
-    shares = {"one head": [0.1, 1.0, 0.13], "one head, then a network": [0.9, 1.0, 0.9], "two heads": [1.0, 1.0, 0.999]}
-    found = conclude_heads({"accuracies": shares, "without head": silent})
-    assert found["one head names both"] == 0.1
-    assert found["two heads name both"] == 1.0
-    assert found["before and after, one head silent"] == [[0.1, 1.0], [1.0, 0.1]]
-    ways = {"mean": [0.1, 0.9, 1.0], "first": [0.1, 0.3, 1.0], "random": [0.0, 0.1, 0.9]}
-    ranking = conclude_sharing({"two key heads": ways, "one key head": ways})["best after 5 %"]
-    assert ranking == {name: ["mean", "first", "random"] for name in ("two key heads", "one key head")}
+def test_the_conclusions_round_and_sort():
+    shares = {"one head": [0.1, 1.0, 0.13], "one head, then a network": [0.9, 1.0, 0.96], "two heads": [1.0, 1.0, 0.999]}
+    means = {"one head": [[0.46, 0.51]], "one head, then a network": [[0.69, 0.29]], "two heads": [[0.99, 0.01], [0.0, 1.0]]}
+    found = conclude_heads({"accuracies": shares, "looks": means, "spread": {"one head": 0.02, "two heads": 0.01}})
+    assert [found[f"both, {name}"] for name in shares] == [0.1, 1.0, 1.0]
+    assert found["one head: a tenth or less between its weights"]
+    assert found["one head, then a network: weights"] == [0.3, 0.7]
+    assert found["two heads: weights"] == [[0.0, 1.0], [1.0, 0.0]]
+    assert found["from text to text they hardly differ"]
 
 
 def test_the_stored_slices_give_the_map_and_the_word_of_the_model():

@@ -18,7 +18,6 @@ DRAWN = [
             "head 1: the keys with the largest weight, query by query, are 2 and 0.",
         ],
     ),
-    (partial(figures.divided_work, MAPS), ["head 1: the keys with the largest weight, query by query, are 2 and 0."]),
     (
         partial(figures.real_heads, [np.eye(2), [[1, 0], [1, 0]]], ["The", " cat"]),
         ["layer 16, head 3: the keys with the largest weight, query by query, are 0"],
@@ -27,7 +26,6 @@ DRAWN = [
 REFUSED = [
     (partial(HEAD_MAPS, 2 * MAPS), "maps must have rows that sum to 1"),
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
-    (partial(figures.divided_work, 2 * MAPS), "maps must have rows that sum to 1"),
 ]
 
 

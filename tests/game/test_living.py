@@ -93,7 +93,7 @@ def test_kinds_of_numbers_are_those_of_the_draws():
     assert {one.name: one.kind for one in life_of("softmax-with-temperature").inputs} == {"z": "any", "T": "positive"}
 
 
-REASONS = {"additive-query-key-interaction": "derivative", "gradient-collects-all-outputs": "Z moves", "score-matrix-rank-bound": "rank"}
+REASONS = {"additive-query-key-interaction": "derivative", "gradient-collects-all-outputs": "Z moves", "value-output-rank-bound": "rank"}
 
 
 @pytest.mark.parametrize(("label", "reason"), REASONS.items())

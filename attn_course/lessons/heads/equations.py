@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.equations.core import claim
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal, narrow_factors, tables
+from attn_course.equations.drawing import Normal, tables
 from attn_course.formulas import function, matrices
 from attn_course.reference import attention, multi_head_attention, softmax, split_heads
 
@@ -119,17 +119,6 @@ def _maps(normal: Normal, *shape: int) -> np.ndarray:
     return np.asarray(softmax(normal(*shape)))
 
 
-@claim("averaging-heads-averages-weights", serves="H1")
-def _(normal, H, T_q, T_k, d_v):
-    r"""\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\frac{1}{H} \sum_{h=1}^{H} P_h\Bigr) V
-    where the heads share V and their outputs are averaged
-    The mean of weight matrices is a weight matrix: averaging throws away what several heads are for.
-        the mean of the scores would do: \frac{1}{H} \sum_{h=1}^{H} P_h V = \mathrm{softmax}\Bigl(\frac{1}{H} \sum_{h=1}^{H} \ln P_h\Bigr) V
-        the sum of the maps: \frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\sum_{h=1}^{H} P_h\Bigr) V
-    """
-    return {"P": matrices(_maps(normal, H, T_q, T_k)), "V": normal(T_k, d_v), "H": H}
-
-
 @claim("signed-mixture-row-sums", serves="H1", rests_on="softmax-inside-the-simplex sum-of-head-maps")
 def _(normal, H, T_q, T_k):
     r"""\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}
@@ -140,19 +129,6 @@ def _(normal, H, T_q, T_k):
         the columns instead of the rows: \mathbf{1}^\top \Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}^\top
     """
     return {"P": matrices(_maps(normal, H, T_q, T_k)), "c": normal(H), "H": H}
-
-
-@claim("score-matrix-rank-bound", serves="H1 H4", rests_on="attention-of-one-head", sizes="T d H d_k, T > d_k, d > d_k")
-def _(normal, T, d, H, d_k, draw):
-    r"""\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k
-    More heads at a fixed d_model make each of them narrower, and its T x T scores poorer.
-        any table of scores can be reached: \le d_k -> = \mathrm{rank}\bigl(X X^\top\bigr) \le d_k
-        the largest rank is out of reach: \le -> <
-        always as large as the width: \le -> =
-    """
-    common, own = ((1, (d_k - 2, 1)), (1, (0, d_k - 1)), (d_k, (0, 0)))[draw]  # the rank is that of what is common
-    W_Q, W_K = np.swapaxes([narrow_factors(normal, d, d_k, common, own) for _ in range(H)], 0, 1)
-    return {"X": normal(T, d), "W_Q^{(h)}": matrices(W_Q), "W_K^{(h)}": matrices(W_K), "d_k": d_k}
 
 
 # ---- what it costs
@@ -173,30 +149,6 @@ def _(normal, H, d, d_k, d_v, draw):
     """
     H, d_k = ((H, d_k), (1, d_k), (H, 1))[draw]
     return {"N": _parameters(normal, d, H, d_k, d_v), "H": H, "d": d, "d_k": d_k, "d_v": d_v}
-
-
-@claim(
-    "parameters-by-head-width",
-    serves="H1 H4",
-    rests_on="multi-head-parameters",
-    sizes="d H width, d = H width",
-    equivalent={"d -> d_k": "equal by the premise", "d -> d_v": "equal by the premise"},
-)
-def _(normal, d, H, width, draw):
-    r"""d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2
-    In Eq. multi-head-parameters the number of heads cancels if they share the width; heads of full size cost H times more.
-        H heads of width d / H cost H times as much: 4\,d^2 -> 4\,H\,d^2
-        full-size heads cost as much as one: H\,d^2 -> d^2
-    """
-    if width == H:
-        d, H = width, 1
-    near = {  # each premise holds once, and fails in every way it can
-        1: [(width, width), (d, width), (width - 1, width - 1)],
-        0: [(width, width), (width - 1, width), (d + 1, d)],
-        -1: [(d, d), (width, d), (d + 1, d + 1)],
-    }
-    d_k, d_v = near[0 if H == 1 else int(np.sign(H - width))][draw]
-    return {"N": _parameters(normal, d, H, d_k, d_v), "d": d, "H": H, "d_k": d_k, "d_v": d_v}
 
 
 @claim("multi-head-flops", serves="H1 H2", rests_on="attention-and-rnn-flops multi-head-attention", sizes="T d H d_k, d = H d_k")

@@ -3,9 +3,8 @@
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import tables
-from attn_course.formulas import function, index, matrices, rows
+from attn_course.formulas import function, matrices, rows
 from attn_course.reference import KeyValueCache, attention
 
 claim = about("H3")
@@ -31,32 +30,6 @@ def _(normal, rng, T, H, d_x, d_y):
     return {"S": matrices(diagonals), "X": X, "W": matrices(W), "Y": Y, r"\Delta": shifts, "H": H}
 
 
-@claim("score-peaked-at-shift", serves="H5", may_be="negative")
-def _(rng, draw):
-    r"""-\alpha\,(1,\, -2\Delta) \cdot (\delta^2,\, \delta) = -\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2
-    where delta = key position minus query position
-    A dot product of a learned vector with an encoding of the shift: largest at delta = Delta; the last term is constant.
-        peaked at -Delta: - \Delta -> + \Delta
-        the square not completed: + \alpha\,\Delta^2 ->
-    """
-    shift = rng.normal(scale=3)
-    return {r"\alpha": rng.uniform(0.3, 4), r"\Delta": shift, r"\delta": rng.normal(scale=3) if draw else shift}
-
-
-@claim("peaked-scores-become-shift", serves="H5", rests_on="softmax-with-temperature score-peaked-at-shift")
-def _(rng, T, draw):
-    r"""\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,]
-    where l runs over the T keys ;; 1 <= t + Delta <= T
-    A temperature limit with one largest score: softmax attention comes as close to a filter as one likes, never quite.
-        the wrong neighbour: + -> -
-        the square forgotten: ^2 ->
-        the sign forgotten: -\alpha -> \alpha
-    """
-    shift = (0, 1, -1)[draw] * int(rng.integers(1, T))
-    keys = {"l": index(1, T), "j": index(1, T), "t": index(max(1, 1 - shift), min(T, T - shift))}
-    return {r"\alpha": rng.uniform(0.5, 2), r"\Delta": shift, **keys}
-
-
 # ---- shared keys and values
 @claim("grouped-query-attention", rests_on="attention-of-one-head", sizes="H g H_kv T d_k, H = g H_kv")
 def _(normal, H, g, H_kv, T, d_k):
@@ -72,18 +45,6 @@ def _(normal, H, g, H_kv, T, d_k):
     lists = {"Q": Q, "K": K, "V": V, "Z": attention(Q, K, V, enable_gqa=True)}
     named = {name: matrices(arrays, start=0) for name, arrays in lists.items()}
     return {r"\mathrm{attention}": function(attention), "H": H, "H_{kv}": H_kv, **named}
-
-
-@claim("mean-pooled-key-heads", rests_on="grouped-query-attention")
-def _(normal, g):
-    r"""\arg\min_{W} \sum_{h=1}^{g} \bigl\| W_K^{(h)} - W \bigr\|_F^2 = \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)}
-    where g trained key heads are to become one
-    The nearest shared matrix is the mean: the start from which a trained multi-head model learns to share.
-        the sum: \frac{1}{g} ->
-        one head too few in the mean: \frac{1}{g} -> \frac{1}{g - 1}
-        only the first head: \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)} -> W_K^{(1)}
-    """
-    return {"W_K^{(h)}": matrices(normal(g, 2, 3)), "W": normal(2, 3), "g": g}
 
 
 # ---- the cache of keys and values
@@ -118,22 +79,3 @@ def _(rng, n_layers, H_kv, d_head, T, draw):
         kept += keys.nbytes + values.nbytes
     sizes = {r"n_{\mathrm{layers}}": n_layers, "H_{kv}": H_kv, r"d_{\mathrm{head}}": d_head, "b": np.dtype(dtype).itemsize}
     return {r"\text{bytes}": kept, r"\text{token}": T, **sizes}
-
-
-@claim("projection-flops-without-cache", rests_on="multi-head-flops decoding-equals-full-pass")
-def _(rng, T, d, draw):
-    r"""F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2
-    where without a cache each step projects the whole prefix again ;; a multiply-add counts 2
-    A cache turns 4 T (T + 1) d^2 into 8 T d^2: each token is projected once.
-        as with a cache: 4\, T (T + 1)\, d^2 -> 8\, T d^2
-        each step as long as the last: 4\, T (T + 1)\, d^2 -> 8\, T^2 d^2
-    """
-    T = (1, T, T + 1)[draw]
-    count = sum(multiplications(_projections, (t, d), *4 * [(d, d)]) for t in range(1, T + 1))
-    return {"F": 2 * count, "T": T, "d": d}
-
-
-def _projections(x: np.ndarray, *weights: np.ndarray) -> None:
-    """Project all rows by each of the weights."""
-    for weight in weights:
-        x @ weight

@@ -54,14 +54,6 @@ def head_maps(
         add_colour_bar(image, axes, "weight", fraction=0.04)
 
 
-def divided_work(maps: ArrayLike) -> None:
-    """Show the weights that the heads have learned on the ring in one training.
-
-    `maps` (n_heads, q_len, kv_len): weights; rows sum to 1. Raises ValueError if a row of weights does not sum to 1.
-    """
-    head_maps(maps, title="Two heads have divided the work: one looks back, the other ahead (first seed)", annotate=False)
-
-
 def machine() -> None:
     """Show the machine with all heads lit."""
     show_machine("all-heads")

@@ -120,8 +120,8 @@ one token: 3 1 2 4 1
 def my_layer_without(heads, w_output, silent):
     r"""The output of the layer when one head is silent.
 
-    Write `my_layer_without(heads, w_output, silent)` for the outputs of all heads, $(H, T, d_v)$, and $W_O$, $(H d_v, d)$. It returns the
-    output of the layer, $(T, d)$, to which the head with the number `silent`, counted from 0, adds nothing.
+    Write `my_layer_without(heads, w_output, silent)` for the outputs of two or more heads, $(H, T, d_v)$, and $W_O$, $(H d_v, d)$. It
+    returns the output of the layer, $(T, d)$, to which the head with the number `silent`, counted from 0, adds nothing.
     """
     rows = w_output.reshape(len(heads), heads.shape[-1], -1)
     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)

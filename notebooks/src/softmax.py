@@ -444,7 +444,7 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 
 # %% [markdown] id="roads"
 # Two more questions lead here. Which weights with a given average score $\mu$ have the largest entropy? By
-# {eq}`lse-is-best-compromise` for the scores $\beta z$, all have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$ for every $\beta$. If some
+# {eq}`lse-is-best-compromise` for the scores $\beta z$, such $p$ have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$ for every $\beta$. If some
 # $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound, and $\beta$ is called a *Lagrange multiplier*.
 #
 # How do people choose their way to work? In the 1970s Daniel McFadden gave each way a score, and let the largest win after an

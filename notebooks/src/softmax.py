@@ -69,7 +69,7 @@ alive("softmax")
 # always have the advantage."
 #
 # The entropy is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average
-# score, for now with the factor 1. This is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$,
+# score, for now with the factor 1. This is our choice; section {section}`multiplier` needs no entropy. For the scores $(0, 1, 2)$,
 # weights in between beat both extremes:
 
 # %% id="compromise-code"
@@ -164,34 +164,34 @@ for temperature in ("0.5", "1", "2"):
 #
 # Training needs many derivatives of softmax weights. One lemma gives them all.
 #
-# Let three tokens have the softmax weights $p = \sigma(z) = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
+# Let three tokens have the softmax weights $s = \sigma(z) = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
 # $f = (2, 4, 0)$. The average of $f$ is $2.2$. The scores $z$ begin to move, at the rates $r = (1, 0, -1)$. Does this average rise or
-# fall? The lemma will say how fast.
+# fall, and how fast?
 
 # %% [markdown] id="lemma-weights"
 # **First the weights.** Let scores and numbers be differentiable functions of a number $\theta$. A dot is the derivative with
-# respect to it, so $r_j = \dot z_j$, and a bar is an average under $p$. We differentiate $\ln p_j = z_j - \mathrm{lse}(z)$. The left side
-# gives $\dot p_j / p_j$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l p_l\, r_l = \bar r$. So
+# respect to it, so $r_j = \dot z_j$, and a bar is an average under $s$. We differentiate $\ln s_j = z_j - \mathrm{lse}(z)$. The left side
+# gives $\dot s_j / s_j$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l s_l\, r_l = \bar r$. So
 #
-# $$\frac{\dot p_j}{p_j} = r_j - \bar r$$
+# $$\frac{\dot s_j}{s_j} = r_j - \bar r$$
 #
-# A weight grows if its score rises faster than the average of the scores, under $p$. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
+# A weight grows if its score rises faster than the average of the scores. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
 # loses weight, although its score rests.
 
 # %% [markdown] id="lemma-proof"
-# **Then the average.** By the product rule $\bar f = \sum_j p_j f_j$ changes with its numbers and with its weights:
+# **Then the average.** By the product rule $\bar f = \sum_j s_j f_j$ changes with its numbers and with its weights:
 #
-# $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (r_j - \bar r)\, f_j$$
+# $$\dot{\bar f} = \sum_j s_j \dot f_j + \sum_j s_j\, (r_j - \bar r)\, f_j$$
 #
 # We may subtract $\bar f$ from every $f_j$, because the $r_j - \bar r$ have the average 0. So the last sum is the average
-# product of two deviations, which is called the **covariance** of $f$ and $r$ under $p$:
+# product of two deviations, which is called the **covariance** of $f$ and $r$ under $s$:
 #
-# $$\mathrm{Cov}_p(f, r) = \sum_j p_j\, (f_j - \bar f)\, (r_j - \bar r)$$
+# $$\mathrm{Cov}_s(f, r) = \sum_j s_j\, (f_j - \bar f)\, (r_j - \bar r)$$
 #
 # This is the lemma:
 #
-# $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
-# + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta}
+# + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
 # In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its
@@ -199,13 +199,13 @@ for temperature in ("0.5", "1", "2"):
 # covariance:
 
 # %% id="covariance-figure"
-p = np.array([0.5, 0.3, 0.2])
+s = np.array([0.5, 0.3, 0.2])
 rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
-areas = (rate - p @ rate) * (f - p @ f)
-print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
-later = softmax(np.log(p) + 1e-6 * rate)  # ln p are scores with the softmax p
-print(f"slope of the average of f: {(later @ f - p @ f) / 1e-6:.2f}")
-figures.covariance(p, rate, f)
+areas = (rate - s @ rate) * (f - s @ f)
+print("areas:", areas.round(2), f" weighted average: {s @ areas:.2f}")
+later = softmax(np.log(s) + 1e-6 * rate)  # ln s are scores with the softmax s
+print(f"slope of the average of f: {(later @ f - s @ f) / 1e-6:.2f}")
+figures.covariance(s, rate, f)
 
 # %% [markdown] id="covariance-seen"
 # So the average rises, at the rate 0.34. The third token decides: it loses weight, and its $f$ lies far below the average.
@@ -214,14 +214,13 @@ figures.covariance(p, rate, f)
 # ### Who pays?
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
-# Then $r_j = 1$, the other rates are 0, and their average is $p_j$. Only the second sum of the product rule is left:
+# Then $r_j = 1$, the other rates are 0, and their average is $s_j$. Only the second sum of the product rule is left:
 #
-# $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (r_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
+# $$\frac{\partial \bar f}{\partial z_j} = \sum_l s_l\, (r_l - s_j)\, f_l = s_j f_j - s_j \bar f = s_j\, (f_j - \bar f)$$
 
 # %% [markdown] id="jacobian-entries"
-# Each weight $p_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
-# which is 1 if $i = j$ and else 0, and the slope of $p_i$ is $p_j\, (\delta_{ij} - p_i)$. This does not change if $i$ and $j$ change places.
-# It is usually written the other way round, with $s$ for the weights $\sigma(z)$, and so we do from here on:
+# Each weight $s_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
+# which is 1 if $i = j$ and else 0, and the slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$. As $s_j\, \delta_{ij} = s_i\, \delta_{ij}$,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -253,13 +252,13 @@ check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
 # It is `r"\beta s_i (\delta_{ij} - s_j)"`. With $a_i = e^{\ln a_i}$, $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
-# $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
+# $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does.
 
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
 # Must a model build $J$ to learn? Training gives it $g_i = \partial L / \partial s_i$, the gradient of its loss $L$ with respect to the
-# weights. It needs the gradient with respect to the scores, which the chain rule says is
+# weights. It needs the gradient with respect to the scores, which by the chain rule is
 # $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, or $J^\top g$. Hold $g$ fixed: then this is the slope of the
 # average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
 #
@@ -358,8 +357,8 @@ verify_lesson("softmax")
 #
 # What is special about softmax?
 #
-# - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
-#   gradient; the temperature is the price of entropy.
+# - It is the one best compromise between average score and entropy, whose price is the temperature. Log-sum-exp is the value of this
+#   compromise and has softmax for its gradient.
 # - An average under softmax weights changes by the average change plus a covariance. If one score moves and the numbers $g$ rest, this is
 #   $s_j\, (g_j - s \cdot g)$, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row, if it is finite, first. On paper no weight changes, and no exponential overflows.
@@ -372,23 +371,22 @@ verify_lesson("softmax")
 #
 # FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet {eq}`stable-softmax`
 # needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and Gimelshein, 2018). For
-# any $m$, $e^m$ comes out of each term of the sum in log-sum-exp:
+# any $m$, $e^m$ comes out of the sum in log-sum-exp:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
 # For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring
-# both sums to the larger maximum $m$. Since $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
+# both sums to the larger maximum $m$; all terms of a block get the same factor:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
 
 # %% [markdown] id="online-predict"
-# A single finite score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$, so score by score
+# A single finite score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$. So, score by score,
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores until a
-# finite one comes: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of
-# "it", with two numbers of section {section}`hook`.
+# Start with $m = -\infty$ and $\ell = 0$. **Predict** roughly the last sum for the scores of "it", with two numbers of section
+# {section}`hook`.
 
 # %% id="online-code" tags=["predicted"]
 import math
@@ -401,8 +399,8 @@ for token, score in zip(tokens, it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551, the sum of all amounts over the largest one, and in section {section}`hook` this is $58 / 55 \approx 1.05$. When "cat"
-# arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
+# It is 1.0551, and section {section}`hook` has $58 / 55 \approx 1.05$. When "cat" arrives, the maximum jumps from $-1$ to 4, and the old sum
+# of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -412,38 +410,31 @@ my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="blocks-ours" tags=["ours"]
-# Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score.
+# Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
 # %% [markdown] id="multiplier"
-# ## Deeper: more roads to the same weights
+# ## Deeper: two wishes instead of entropy
 #
-# Sometimes an average is given instead of a price. Which weights with a given average score $\mu$ have the largest entropy? By
-# {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
-# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*.
-
-# %% [markdown] id="odds"
-# Without entropy we can start from two wishes for the **odds** $w_i / w_j$ of two tokens:
+# Softmax is the best compromise because we chose to reward entropy. Can we do without? Let one continuous rule give the **odds**
+# $w_i / w_j$ of every two tokens, with two wishes:
 #
 # 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
 #    choose coffee than tea does not depend on whether there is lemonade.
 # 2. They stay the same if one number is added to all scores.
 #
-# Let one continuous rule give the odds of all pairs. Then they are a positive function of the difference, $w_i / w_j = g(z_i - z_j)$. If
-# there are three tokens or more, $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers:
+# So $w_i / w_j = g(z_i - z_j)$ for a positive $g$. Now $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and with three tokens or more both
+# differences may be any numbers:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 
 # %% [markdown] id="cauchy"
 # The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(a x) = a\, L(x)$ for every whole $a$, and
 # with $b\, L(\tfrac{1}{b}) = L(1)$ also $L(\tfrac{a}{b}) = \tfrac{a}{b} L(1)$ for every fraction. Every number is a limit of fractions, so by
-# continuity $L(x) = \beta x$ with $\beta = L(1)$, and the odds are
+# continuity $L(x) = \beta x$ with $\beta = L(1)$. The odds are $e^{\beta (z_i - z_j)}$ and the weights $\sigma(\beta z)$, with $\beta > 0$
+# if larger scores get larger weights.
 #
-# $$\frac{w_i}{w_j} = e^{\beta (z_i - z_j)}$$
-#
-# Weights sum to 1, so they are $\sigma(\beta z)$. As a larger score should get a larger weight, $\beta$ is positive.
-#
-# Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
+# Are three tokens really needed? This rule for two tokens fulfils both wishes, although the logarithm of its odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
 for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
@@ -451,120 +442,33 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
     plain = softmax(np.array([first, second]))[0]
     print(f"scores {first:.0f}, {second:.0f}: {cubed:.4f}, softmax {plain:.4f}")
 
-# %% [markdown] id="contest"
-# In the 1970s the economist Daniel McFadden gave each way of travelling to work a score, added a random error, and assumed that people take
-# the largest. Is there an error for which their shares are those of softmax? Let $z_j + \xi_j$ be the reading of score $j$,
-# where the errors $\xi_j$ are independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the
-# errors are normal, and the scores are $(x, 0)$.
-
-# %% id="contest-figure"
-import math
-
-errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
-x = np.linspace(-4.0, 4.0, 81)
-readings = np.maximum(x + errors[0, :, :1], errors[0, :, 1:])
-share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
-figures.contest(x, readings[:6], readings.mean(axis=0), share)
-
-# %% [markdown] id="contest-slope"
-# Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$, and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading
-# rises by $h$; where it loses even then, not at all; else by something between. With $u_i$ for the list with 1 at place $i$,
+# %% [markdown] id="roads"
+# Two more questions lead here. Which weights with a given average score $\mu$ have the largest entropy? By
+# {eq}`lse-is-best-compromise` for the scores $\beta z$, such $p$ have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$ for every $\beta$. If some
+# $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound, and $\beta$ is called a *Lagrange multiplier*.
 #
-# $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
-#
-# Ties have probability 0, so as $h$ shrinks the two chances meet; in the same way for $h < 0$. So $\partial M / \partial z_i =
-# P(i \text{ wins})$, whatever the noise.
+# How do people choose their way to work? In the 1970s Daniel McFadden gave each way a score, and let the largest win after an
+# independent error was added to each. If the errors follow Gumbel's distribution, the chances are the softmax weights:
 
-# %% [markdown] id="gumbel"
-# With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, we can calculate $M$. The best reading is at most $t$ if every reading is:
-#
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
-# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
-#
-# The sum is $e^{\mathrm{lse}(z)}$, so this is the distribution of a single error, moved by $\mathrm{lse}(z)$. The mean of a single error
-# is Euler's constant $\gamma \approx 0.577$:
-#
-# $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
-#
-# Its slope, the chance to win, is $\sigma(z)_i$ by {eq}`lse-gradient`.
-
-# %% [markdown] id="odds-predict"
-# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, and then add a third score of 0:
-
-# %% id="contest-code"
-rng, size, z = np.random.default_rng(1), (1_000_000, 3), np.array([2.0, 1.0, 0.0])
-spread = math.pi / math.sqrt(6)  # of Gumbel's noise; its mean moves every score alike
-normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
-for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    of_two = (z + noise)[:, :2].argmax(axis=1)
-    of_three = (z + noise).argmax(axis=1)
-    before, after = np.bincount(of_two), np.bincount(of_three)
-    print(f"{name}: odds {before[0] / before[1]:.2f}", end=", ")
-    taken = [(of_three[of_two == i] == 2).mean() for i in (0, 1)]
-    print(f"with the third {after[0] / after[1]:.2f};", end=" ")
-    print(f"it takes {taken[0]:.1%}, {taken[1]:.1%} of their wins")
-
-# %% [markdown] id="contest-answer"
-# With normal noise the third score takes a larger share of the wins of the second, and raises the odds. With Gumbel noise they stay at
-# $e \approx 2.72$.
-
-# %% [markdown] id="cross-entropy"
-# ## Deeper: what else the lemma gives, and how sure a softmax can be
-#
-# ### Colder weights score higher
-#
-# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
-# has the slope $\mathrm{Cov}_p(z, z)$, which is the variance of the scores. If they are not all equal, it is positive. So a lower
-# temperature gives a higher average score:
-
-# %% id="which-beta-code"
-z = np.array([0.0, 1.0, 2.0])
-for temperature in (2.0, 1.0, 0.5):
-    p = softmax(z / temperature)
-    average, variance = p @ z, p @ z**2 - (p @ z) ** 2
-    print(f"T = {temperature}: average score {average:.2f}, variance {variance:.2f}")
-
-# %% [markdown] id="card-question"
-# ### Saturation
-#
-# When do small changes of the scores hardly reach the weights? If one weight is near 1, the others are near 0, and so is every entry of
-# $J$, $s_i (1 - s_i)$ or $-s_i s_j$: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$, with
-# $J$ at the scores $z / T$.
-# When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures a matrix by its *spectral
-# norm*, the largest factor by which it stretches a vector.
-
-# %% id="explorable"
-figures.softmax_explorable()
-
-# %% id="saturation-code"
-from attn_course.reference import softmax_jacobian
-
-z = np.array([2.0, 1.0, 0.0, -1.0])
-for temperature in (1.0, 0.6, 0.25):
-    jacobian = softmax_jacobian(softmax(z / temperature)) / temperature
-    print(f"T = {temperature}: norm of J / T {np.linalg.norm(jacobian, ord=2):.2f}")
-
-# %% [markdown] id="saturation"
-# At first it may: for the scores $(2, 1, 0, -1)$ the norm grows until $T$ is about 0.6. In the end it does not. If the best
-# score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster than $T$. (If two scores tie for
-# the first place, $J / T$ grows instead.)
+# %% id="gumbel-code"
+rng, z = np.random.default_rng(0), np.array([2.0, 1.0, 0.0])
+for errors in (rng.gumbel, rng.normal):
+    first = (z + errors(size=(1_000_000, 3))).argmax(axis=1)
+    print(f"errors {errors.__name__}:", (np.bincount(first) / len(first)).round(3))
+print("softmax:      ", softmax(z).round(3))
 
 # %% [markdown] id="sure"
-# ### How sure can it be?
+# ## Deeper: how sure can it be, and what if it is wrong?
 #
-# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper
+# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper a softmax is never quite sure:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# So a query cannot look at nothing. Trained models often put much weight on the first token, which is then called a sink (Xiao, 2023).
-
-# %% [markdown] id="mixed"
-# Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
-# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others.
-# By {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As
-# $p_a = e^{z_a} / (e^{z_a} + e^r) = 1 / (1 + e^{r - z_a})$,
+# Does every key get a weight near 1 from some query? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is
+# negative and their sum is 1. Its score is the same mixture, $z_a = \sum_l c_l z_l$. With $r$ for the log-sum-exp of the others and $c$ for $p$,
+# {eq}`lse-is-best-compromise` says $r \ge c \cdot z + H(c) = z_a + H(c)$. As $s_a = e^{z_a} / (e^{z_a} + e^r)$,
 #
-# $$p_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
+# $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
 # A key halfway between two others, as "was" in lesson {lesson}`start`, has $H(c) = \ln 2$, so no query gives it more than a third:
 
@@ -575,33 +479,38 @@ queries = 5 * np.random.default_rng(1).normal(size=(100_000, 3))
 given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
+# %% [markdown] id="card-question"
+# When one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0: the softmax is **saturated**. In $\sigma(z / T)$
+# the derivatives by $z$ are $J / T$, with $J$ at the scores $z / T$. Does a small $T$ make up for the small $J$? Move $T$ down and see:
+
+# %% id="explorable"
+figures.softmax_explorable()
+
+# %% id="saturation-code"
+from attn_course.reference import softmax_jacobian
+
+z = np.array([2.0, 1.0, 0.0, -1.0])
+for temperature in (1.0, 0.6, 0.25):
+    jacobian = softmax_jacobian(softmax(z / temperature)) / temperature
+    norm = np.linalg.norm(jacobian, ord=2)  # spectral: the most it stretches a vector
+    print(f"T = {temperature}: norm of J / T {norm:.2f}")
+
+# %% [markdown] id="saturation"
+# At first it may, but not for long: if the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
+# faster than $T$.
+
 # %% [markdown] id="loss"
-# ### What if it is wrong?
-#
-# In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next. As
+# So how can a model learn that is sure, and wrong? In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word
+# that really came next. As
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# this is $\mathrm{lse}(z) - z_y$. Here a model is sure of the second word, but the first is right:
-
-# %% id="log-trap-code"
-z = np.array([0.0, 800.0])
-with np.errstate(divide="ignore"):  # keep NumPy quiet
-    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
-print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
-
-# %% [markdown] id="log-softmax-safe"
-# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight.
-# By {eq}`lse-gradient`,
+# this is $\mathrm{lse}(z) - z_y$, and its slopes are, by {eq}`lse-gradient`,
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth
-# is only $g$, and has to pass through $J$. A number that is added to all entries of $g$ is lost there:
-#
-# $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
-#
-# If a model is confident and wrong, almost nothing of $g$ is left:
+# This is the weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ that is only $g$, and has to pass through
+# $J$. Here a model is sure of the first word, but the third is right:
 
 # %% id="squared-error-code"
 from attn_course.reference import softmax_vjp
@@ -610,14 +519,22 @@ truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
 print("cross-entropy:", (weights - truth).round(4))
 print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 
+# %% [markdown] id="loss-answer"
+# Cross-entropy teaches at full strength: its slope by $s_y$, $-1 / s_y$, undoes the factor $s_y$ in row $y$ of $J$. But calculate it as
+# $\mathrm{lse}(z) - z_y$, or the weight may be too small for the computer:
+
+# %% id="log-trap-code"
+z = np.array([0.0, 800.0])
+with np.errstate(divide="ignore"):  # keep NumPy quiet
+    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
+print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
+
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
-# - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: from Luce to McFadden.
-# - G. Xiao et al. (2023), [arXiv:2309.17453](https://arxiv.org/abs/2309.17453): attention sinks.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

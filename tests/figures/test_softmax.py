@@ -24,10 +24,6 @@ DRAWN = [
         partial(figures.covariance, [0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]),
         ["3 tokens", "averages, 0.30 and 2.20", "areas −0.14, −0.54 and 2.86", "weighted average is 0.34"],
     ),
-    (
-        partial(figures.contest, [0.0, 1.0, 2.0], [[1.0, 1.0, 2.0], [0.5, 1.5, 2.5]], [0.5, 1.0, 2.0], [0.5, 0.75, 0.875]),
-        ["from 0 to 2", "in 2 contests", "from 0.50 to 1.00", "differ by at most 0.125"],
-    ),
 ]
 REFUSED = [
     (partial(figures.envelope, X, LINES, FIRST, LSE[1:]), r"lse must have shape \(41,\); got \(40,\)"),
@@ -38,13 +34,11 @@ REFUSED = [
     ),  # the words would lie
     (partial(figures.covariance, [0.5, 0.5], [1.0], [1.0, 2.0]), r"rates must have shape \(2,\); got \(1,\)"),
     (partial(figures.covariance, [0.5, 0.4], [1.0, 2.0], [1.0, 2.0]), r"weights must sum to 1; got 0.900"),
-    (partial(figures.contest, X, [X[1:]], X, X), r"readings must have shape \(1, 41\); got \(1, 40\)"),
-    (partial(figures.contest, X, [X], X, X[1:]), r"share must have shape \(41,\); got \(40,\)"),
 ]
 
 
 class TestPictures(Pictures):
-    """Log-sum-exp and its lines, a covariance, the contest."""
+    """Log-sum-exp and its lines, a covariance."""
 
 
 @pytest.mark.parametrize("numbers", [[1.0, 2.0, 5.0], [5.0, 2.0, 1.0], [2.0, 5.0, 1.0]])

@@ -126,7 +126,7 @@ def _(normal, rng, T, d_k, draw):
 @claim(
     "softmax-jacobian-one-norm",
     serves="O5 B2",
-    rests_on="softmax-jacobian softmax-jacobian-annihilates-constants",
+    rests_on="softmax-jacobian",
     equivalent={"J_{i j} -> J_{j i}": "the Jacobian of softmax is symmetric"},
 )
 def _(normal, n, draw):

@@ -84,14 +84,14 @@ def _(normal, rng, n):
     whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
 )
 def _(normal, n):
-    r"""\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
-        + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr)
-    where p = softmax(z) ;; z and f have derivatives by theta
-    d ln p_j = dz_j - sum_l p_l dz_l by Eq. lse-gradient; put dp_j = p_j d ln p_j into the product rule.
-        the weights held still: \frac{d f_j}{d\theta} + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \frac{d f_j}{d\theta}
-        the derivative of the numbers forgotten: \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta} + \mathrm{Cov} -> \mathrm{Cov}
+    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta}
+        + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
+    where s = softmax(z) ;; z and f have derivatives by theta
+    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the product rule.
+        the weights held still: \frac{d f_j}{d\theta} + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \frac{d f_j}{d\theta}
+        the derivative of the numbers forgotten: \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta} + \mathrm{Cov} -> \mathrm{Cov}
         the mean product, not centred:
-            \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} p_j f_j \frac{d z_j}{d\theta}
+            \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} s_j f_j \frac{d z_j}{d\theta}
         the sign turned round: + \mathrm{Cov} -> - \mathrm{Cov}
         with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
     """
@@ -101,7 +101,7 @@ def _(normal, n):
         return a + b * np.sin(theta)
 
     numbers = of(lambda theta: c + d * theta**2, r"\theta")
-    return {r"\theta": at, "z": of(scores, r"\theta"), "f": numbers, "p": of(lambda theta: softmax(scores(theta)), r"\theta"), "n": n}
+    return {r"\theta": at, "z": of(scores, r"\theta"), "f": numbers, "s": of(lambda theta: softmax(scores(theta)), r"\theta"), "n": n}
 
 
 @claim("softmax-derivative", serves="B2", rests_on="weighted-mean-derivative")

@@ -1,11 +1,11 @@
-"""Softmax in the deeper sections: how sure it can be, what being wrong costs, blocks of scores, a contest with noise."""
+"""Softmax in the deeper sections: how sure it can be, what being wrong costs, blocks of scores."""
 
 import math
 
 import numpy as np
 
 from attn_course.equations.core import claim
-from attn_course.formulas import derivative, function, of, vector
+from attn_course.formulas import function, of, vector
 from attn_course.lessons.softmax.equations import ENTROPY, entropy
 from attn_course.reference import softmax
 
@@ -33,9 +33,9 @@ def _(rng, n, draw):
 
 @claim("weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex")
 def _(normal, rng, n, d, draw):
-    r"""p_a \le \frac{1}{1 + e^{H(c)}}
-    where p = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
-    p_a = 1 / (1 + e^{lse - s_a}) with lse over the others, which is at least c . s + H(c) = s_a + H(c) by Eq. lse-is-best-compromise.
+    r"""s_a \le \frac{1}{1 + e^{H(c)}}
+    where s = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
+    s_a = 1 / (1 + e^{lse - z_a}) with lse over the others, which is at least c . z + H(c) = z_a + H(c) by Eq. lse-is-best-compromise.
         entropy counted twice: H(c) -> 2\, H(c)
         reached by every query: \le -> =
         reached by none: \le -> <
@@ -45,7 +45,7 @@ def _(normal, rng, n, d, draw):
     others = normal(n, n + d)
     query = normal(n + d) if draw < 2 else np.linalg.lstsq(others, np.log(c), rcond=None)[0]  # the last attains it
     weights = softmax(np.append(others, [c @ others], axis=0) @ query)
-    return {"c": c, "p_a": weights[-1], "H": function(entropy, formula=ENTROPY)}
+    return {"c": c, "s_a": weights[-1], "H": function(entropy, formula=ENTROPY)}
 
 
 @claim("log-softmax", serves="B1 B2", rests_on="softmax")
@@ -69,17 +69,6 @@ def _(normal, n):
         a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
     """
     return {"z": normal(n), "s": of(softmax, "z")}
-
-
-@claim("softmax-jacobian-annihilates-constants", serves="B2", rests_on="softmax-shift-invariance softmax-jacobian")
-def _(normal, n):
-    r"""J\,\mathbf{1} = 0
-    Adding the same number to every score changes nothing, Eq. softmax-shift-invariance, so the derivative in that direction is 0.
-        the rows sum to 1, as those of weights do: 0 -> \mathbf{1}
-        each weight depends on its own score alone: J_{ij} = 0 \quad (i \ne j)
-        no direction does anything: J = 0
-    """
-    return {"J": derivative(softmax, normal(n))}
 
 
 # ---- softmax over blocks
@@ -129,25 +118,3 @@ def _(normal, n, draw):
     z = (z, z[::-1], z[:1])[draw]  # the last is a new maximum, it is the least, it is the first
     m, ell = max_and_sum(z[:-1])
     return {"x": z[-1], "m": m, r"\ell": ell, r"\ell'": max_and_sum(z)[1]}
-
-
-# ---- a contest with noise
-def expected_maximum(z: np.ndarray) -> float:
-    """Integrate t times the density of max_j (z_j + xi_j): the noises are independent, so their distribution functions multiply."""
-    t = np.arange(-12.0, 60.0, 0.02)
-    below, rate = np.ones_like(t), np.zeros_like(t)
-    for score in z:
-        below, rate = below * np.exp(-np.exp(score - t)), rate + np.exp(score - t)
-    return float((t * below * rate).sum() * 0.02)
-
-
-@claim("expected-maximum", serves="B1", rests_on="lse-gradient")
-def _(normal, n):
-    r"""M(z) = \mathrm{lse}(z) + \gamma
-    where M(z) = E[max_j (z_j + xi_j)] ;; xi_j independent, P(xi_j <= t) = exp(-e^{-t}) ;; gamma = E[xi_j], about 0.577
-    The product of the distribution functions is that of one noise, moved by lse(z).
-        the largest score in place of lse: M(z) = \max_j z_j + \gamma
-        the noise has no mean: + \gamma ->
-        the noise pulls down: + -> -
-    """
-    return {"z": normal(n), "M": function(expected_maximum), r"\gamma": expected_maximum(np.zeros(1))}

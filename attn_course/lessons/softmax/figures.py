@@ -1,4 +1,4 @@
-"""Figures of the lesson softmax: log-sum-exp above its lines, a covariance, the contest with noise, and the card."""
+"""Figures of the lesson softmax: log-sum-exp above its lines, a covariance, and the card."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, same_shape
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
@@ -86,35 +86,6 @@ def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None
         ax.margins(0.3)
         ax.set(xlabel="rate of change of the score", ylabel="number f")
         ax.grid(visible=False)
-
-
-def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayLike) -> None:
-    """Show the best of two noisy readings as the first score grows: some contests, the average of many, and its slope.
-
-    `x` (n,): the first score, ascending; the second is 0. `readings` (k, n): the best reading of a few contests, one row for each
-    pair of errors. `average`, `share` (n,): over many contests: the average best reading, and the share that the first score
-    wins, perhaps of other contests. Raises ValueError if the arrays differ in length.
-    """
-    score, lines = as_numbers("x", x, 1), as_numbers("readings", readings, 2)
-    lines = same_shape("readings", lines, len(lines), len(score))
-    mean, won = same_shape("average", average, len(score)), same_shape("share", share, len(score))
-    slope = np.gradient(mean, score)
-    title = "Where the first score wins, the best reading rises with it"
-    alt = (
-        f"Two panels over the first score x, from {short(score[0])} to {short(score[-1])}; the second score is 0. Left, the best reading "
-        f"in {len(lines)} contests, each flat at first and then rising with slope 1, and the average of many, which bends gently. Right, "
-        f"the slope of that average, from {number(slope[0])} to {number(slope[-1])}, and the share of contests that x wins; "
-        f"they differ by at most {number(float(np.abs(slope - won).max()), 3)}."
-    )
-    with picture(title=title, alt=alt, height=3.7, columns=2) as (left, right):
-        for row, line in enumerate(lines):
-            left.plot(score, line, color=NEUTRAL_STYLES[1][0], linewidth=0.9, label="_" if row else "single contests")
-        left.plot(score, mean, color=INK, linewidth=2.6, label="average of many")
-        left.set(xlabel="first score x (the second is 0)", ylabel="best reading")
-        left.legend(loc="upper left")
-        draw_lines(right, score, {"slope of the average": slope, "share won by x": won}, colours={"share won by x": WEIGHTS})
-        right.set(xlabel="first score x (the second is 0)", ylabel="slope, or share", ylim=(-0.03, 1.03))
-        right.legend(loc="upper left")
 
 
 def softmax_explorable() -> None:

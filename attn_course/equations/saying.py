@@ -264,14 +264,19 @@ def _added(call: Callable[..., Any], wave: Callable[[Any], Any]) -> Callable[...
 
 
 def _wider(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that grows with how far the entries of its arguments are apart."""
+    """Return a function that grows with how far the entries of its arguments are apart, unless it takes them one by one."""
 
     def other(*arguments: Any) -> Any:
         value = call(*arguments)
         spread = sum(float(np.std(one)) for one in map(np.asarray, arguments) if one.dtype.kind == "f" and np.isfinite(one).all())
         if isinstance(value, Outcomes):
             return replace(value, given=replace(value.given, raw=np.asarray(value.given.raw) * (1 + spread)))
-        return value * (1 + spread) if isinstance(value, np.ndarray | float) and np.asarray(value).dtype.kind == "f" else value
+        if not isinstance(value, np.ndarray | float) or np.asarray(value).dtype.kind != "f" or not spread:
+            return value
+        with contextlib.suppress(ValueError, TypeError, IndexError, ArithmeticError):
+            if np.allclose(call(*(np.ravel(one)[:1] for one in arguments)), np.ravel(value)[:1]):
+                return value
+        return value * (1 + spread)
 
     return other
 

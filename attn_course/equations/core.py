@@ -143,7 +143,13 @@ class Equation:
             sets = [list(itertools.chain(*judged[first : first + DRAWS])) for first in range(0, len(judged), DRAWS)]
             _complain_of_bounds(sets, formula)
         found = list(itertools.chain(*judged))
-        _complain_of_constants(found, formula.latex)
+        try:
+            _complain_of_constants(found, formula.latex)
+        except formulas.Malformed:
+            if self.registered in ("", formula.latex) or not formula.latex:
+                raise
+            tried = [trial.givens for trial in saying.trials(formula, self.draws()[0][:1]) if trial.fallen is not None]
+            _complain_of_constants(itertools.chain(found, *(formulas.sides(formula, givens) for givens in tried)), formula.latex)
         return found
 
     def check(self, latex: str | None = None) -> None:
@@ -346,16 +352,17 @@ class Equation:
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products)
-            saying.complain_of_fewer(formula, whole, registered, [*tried, *moved], draws[0], assumed)
+            others = [_with_other(trial.name, self.draws()[-1][0]) for trial in tried if not trial.whole]
+            saying.complain_of_fewer(formula, whole, registered, [*tried, *moved], [draws[0], *others], assumed)
             lawless = _lawless(*known)
             if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
                 saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             saying.complain_of_another_symmetry(formula, registered, draws[0])
             complain_of_arrows(formula, registered)
+            complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             if lawless:
                 complain_of_trivial(formula, registered, *lawless, draws[0])
-            complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             firsts = [first for first, *_ in self.draws()[:3]]
             complain_of_bare(whole, registered, firsts)
@@ -452,6 +459,11 @@ def _letters(make: Maker) -> list[str]:
     """Return the sizes that a function takes: its parameters, but for what draws and the number of the draw."""
     parameters = signature(make).parameters.values() if isfunction(make) else ()
     return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "normal", "draw")]
+
+
+def _with_other(name: str, draw: Givens) -> Givens:
+    """Return a draw with other numbers in the place of one of its givens."""
+    return {**draw, **dict.fromkeys(aliases(name, draw), saying.disturbed(draw[name], np.random.default_rng(11)))}
 
 
 def _by_size(draws: list[list[Givens]]) -> list[Givens]:
@@ -552,8 +564,8 @@ def _never_attained(first: Judged, formula: Formula) -> formulas.Malformed:
 def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
     """Where no side is a number as printed, both must take more than one value."""
     for links in _links(judged):
-        if links[0].relation != "=" or links[0].printed:
-            continue
+        if links[0].relation != "=" or links[0].printed or any(end.value == r"\lim" for end in links[0].ends):
+            continue  # where something goes may be one number for all that is given
         for sides in ([link.left for link in links], [link.right for link in links]):
             values = np.concatenate([side.ravel() for side in sides])
             if not values.size or np.all((values == values[0]) | _is_close(values, values[0])):

@@ -179,9 +179,9 @@ def is_multiple(formula: Formula, registered: Formula, draw: Givens) -> bool:
     if known is None or seen is None or known.holds or len(known.judged) != 1 or len(seen.judged) != 1:
         return False
     (one,), (other,) = known.judged, seen.judged
-    if len({one.left.size, one.right.size, other.left.size, other.right.size}) > 1:
-        return False
     left, right, other_left, other_right = (side.ravel() for side in (one.left, one.right, other.left, other.right))
+    if len({left.size, right.size, other_left.size, other_right.size}) > 1 or other_left.dtype.kind not in "fc":
+        return False
     return _are_close(left * other_right, right * other_left) or _are_close(left - right, other_left - other_right)
 
 

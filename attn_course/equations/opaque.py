@@ -7,8 +7,10 @@ signs, whole numbers, factors and constants of rows and columns are tried. A par
 do not matter holds whatever that part is, as `q \cdot k = x - x + k \cdot q` does.
 """
 
+import contextlib
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +18,13 @@ import numpy as np
 
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, sides, write
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import Given, aliases, as_given
+from attn_course.formulas.givens import Given, Of, aliases, as_given
 from attn_course.formulas.judge import chains
 from attn_course.formulas.relations import ORDERS
 from attn_course.formulas.tree import relations
 
 UNKNOWN = r"\Lambda^{?}"  # a name that no formula has
-MOST, LINEAR = 400, 40  # numbers of an unknown, and of one whose derivatives are taken
+MOST, LINEAR = 400, 64  # numbers of an unknown, and of those of it by which derivatives are taken: of more only the last of a list
 PLAIN = ("number", "constant", "name", "index", "relation", "word", "none")
 POSITIVE = ("bars", "norm", "power", "iverson", "floor", "ceil")
 Givens = Mapping[str, Any]
@@ -38,6 +40,9 @@ def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> Non
             for moved in itertools.chain(_anything(unknown), _signed(unknown, side), _changes(other, unknown) if side in whole else ()):
                 if _held(other, other.tree, moved) and _held(own, own.tree, moved) is False:
                     raise _lost(side, formula)
+    for name, steeper in _other_slopes(formula, registered, draw):
+        if _held(formula, formula.tree, steeper) and _held(registered, registered.tree, steeper) is False:
+            raise Malformed(f"with another derivative of {name} this holds too", formula.tree.place, formula.latex)
     signs = [one.tree.map(_with_other_sign) for one in (formula, registered)]
     if signs[0] != formula.tree and _held(registered, signs[1], draw) is False and _held(formula, signs[0], draw):
         raise Malformed("with another sign of the derivative this holds too", formula.tree.place, formula.latex)
@@ -108,20 +113,24 @@ def _unknowns(side: Node, formula: Formula, registered: Formula, draw: Givens) -
                 one.spare |= {UNKNOWN}
             yield {**draw, UNKNOWN: given, **dict.fromkeys(aliases(base.value, draw), given)}, registered, formula
         return
+    side = side if base.letters() else base  # (Q K^\top)_{ij} is a matrix
     letters = sorted(side.letters())
     valued = None if side.kind in PLAIN else _valued(side, letters, registered, draw)
-    trees = [_with_unknown(one.tree, side, letters) for one in (registered, formula)]
-    if valued is None or any(tree == one.tree for tree, one in zip(trees, (registered, formula), strict=True)):
-        return
-    try:
-        found = [Formula(tree, [*registered.given, UNKNOWN], registered.ranges, " ") for tree in trees]
-    except Malformed as error:
-        if error.problem == "both sides are the same":
-            raise _lost(side, formula) from None
-        return
-    for one in found:
-        one.spare = frozenset({*draw, UNKNOWN})
-    yield {**draw, UNKNOWN: valued}, found[0], found[1]
+    for shifted in (True, False) if valued is not None else ():  # S_{t-1}^\top k may reach beyond the range of S_t^\top k
+        trees = [_with_unknown(one.tree, side, letters, shifted) for one in (registered, formula)]
+        if any(tree == one.tree for tree, one in zip(trees, (registered, formula), strict=True)):
+            return
+        try:
+            found = [Formula(tree, [*registered.given, UNKNOWN], registered.ranges, " ") for tree in trees]
+        except Malformed as error:
+            if error.problem == "both sides are the same":
+                raise _lost(side, formula) from None
+            return
+        for one in found:
+            one.spare = frozenset({*draw, UNKNOWN})
+        yield {**draw, UNKNOWN: valued}, found[0], found[1]
+        if not letters or _held(found[0], found[0].tree, {**draw, UNKNOWN: valued}) is not None:
+            return
 
 
 def _is_finite(raw: Any) -> bool:
@@ -152,24 +161,26 @@ def _valued(side: Node, letters: Sequence[str], formula: Formula, draw: Givens) 
                     form = value.form if value.form != "scalar" else ("scalar", "vector", "matrix", "matrix")[min(len(letters), 3)]
                     if form not in ("scalar", "vector", "matrix", "row", "column") or not np.isfinite(data).all():
                         return None
-                    return Given(data, form, (*starts, *[1] * (len(own) if form in ("matrix", "vector") and value.form != "scalar" else 0)))
+                    counted = len(own) if form in ("matrix", "vector") and value.form != "scalar" else 0
+                    return Given(data, form, (*starts, *[1] * counted), noise=here.notes.noise)
     except (FormulaError, ValueError, IndexError):
         return None
     return None
 
 
-def _with_unknown(tree: Node, side: Node, letters: Sequence[str]) -> Node:
-    """Return a tree with the unknown wherever a side stands, with these letters or others."""
+def _with_unknown(tree: Node, side: Node, letters: Sequence[str], shifted: bool = True) -> Node:
+    """Return a tree with the unknown wherever a side stands, with these letters or others; with expressions such as t - 1 if `shifted`."""
 
     def put(node: Node) -> Node:
         bound: dict[str, Node] = {}
-        if _matches(side, node, letters, bound):
+        if _matches(side, node, letters, bound) and (shifted or all(one.kind == "index" for one in bound.values())):
             return _unknown_at(letters, bound)
         if side.kind == node.kind == "product":
             for first in range(len(node.children) - len(side.children) + 1):
                 bound = {}
                 last = first + len(side.children)
-                if all(_matches(a, b, letters, bound) for a, b in zip(side.children, node.children[first:last], strict=True)):
+                same = all(_matches(a, b, letters, bound) for a, b in zip(side.children, node.children[first:last], strict=True))
+                if same and (shifted or all(one.kind == "index" for one in bound.values())):
                     return replace(node, children=(*node.children[:first], _unknown_at(letters, bound), *node.children[last:]))
         return node
 
@@ -218,7 +229,7 @@ def _anything(unknown: Givens) -> Iterator[dict[str, Any]]:
 def _signed(unknown: Givens, side: Node) -> Iterator[dict[str, Any]]:
     """Yield the givens with other signs of the unknown, unless it is a size."""
     raw, rng = _raw(unknown), np.random.default_rng(3)
-    if side.kind not in POSITIVE and (side.kind == "derivative" or raw.min(initial=0) < 0):
+    if side.kind not in POSITIVE and (raw.ndim or raw < 0 or side.kind == "derivative"):  # one positive number may be said by its square
         yield _put(unknown, -raw)
         for signs in (rng.choice([-1, 1], raw.shape), np.where(np.indices(raw.shape)[-1] % 2, 1, -1) if raw.ndim else -1, _last(raw.shape)):
             yield _put(unknown, raw * signs)
@@ -241,9 +252,43 @@ def _changes(formula: Formula, unknown: Givens) -> Iterator[dict[str, Any]]:
         left, right = (np.linalg.qr(rng.normal(size=(size, size)))[0] for size in raw.shape[-2:])
         yield _put(unknown, left @ raw)
         yield _put(unknown, raw @ right)
-    direction = _unseen(formula, unknown, raw)
-    if direction is not None:
-        yield _put(unknown, raw + direction)
+    scale = max(float(np.abs(raw).max(initial=0)), 1e-3)
+    places = _last_of_list(raw, raw.size > LINEAR)
+    yield from _unseen(formula, lambda move: _put(unknown, raw + scale * move.reshape(raw.shape)), raw.size, places)
+
+
+def _other_slopes(formula: Formula, registered: Formula, draw: Givens) -> Iterator[tuple[str, Givens]]:
+    """Yield what is computed and differentiated, and givens where its value is the same and its slope one that a form may not tell."""
+    derivatives = [node for node in registered.tree.walk() if node.kind == "derivative"]
+    by = {one.value for node in derivatives for part in node.children[1:] for one in part.walk()}
+    here = Evaluation(registered, draw)
+    for name, of in ((name, of) for name, of in draw.items() if isinstance(of, Of) and by.intersection(of.names)):
+        with contextlib.suppress(FormulaError, ValueError):
+            for other in sorted(by.intersection(of.names)):
+                one, start = (np.asarray(here.array(each).raw, dtype=float) for each in (name, other))
+                steeper = functools.partial(_steeper, of.call, of.names.index(other), start)
+                rows, columns = (_last_of_list(each, one.size * start.size > LINEAR and each.ndim > 1) for each in (one, start))
+                places = np.add.outer(rows * start.size, columns).ravel()
+                put = functools.partial(lambda name, of, steeper, move: {**draw, name: replace(of, call=steeper(move))}, name, of, steeper)
+                yield from ((name, moved) for moved in _unseen(formula, put, one.size * start.size, places, 1e-12))
+
+
+def _steeper(call: Callable[..., Any], place: int, start: np.ndarray, slopes: np.ndarray) -> Callable[..., Any]:
+    """Return a function with the same value where its argument at a place is `start`, and with so much steeper slopes."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        raw = np.asarray(value.raw if isinstance(value, Given) else value)
+        more = raw + (slopes.reshape(raw.size, start.size) @ np.ravel(arguments[place] - start)).reshape(raw.shape)
+        return replace(value, raw=more) if isinstance(value, Given) else more
+
+    return other
+
+
+def _last_of_list(raw: np.ndarray, alone: bool) -> np.ndarray:
+    """Return the places of all numbers of an array, one after the other; `alone`: of its last row, or of what stands last in a list."""
+    places = np.arange(raw.size).reshape(raw.shape)
+    return (places[-1] if alone else places).ravel()
 
 
 def _last(shape: tuple[int, ...]) -> np.ndarray:
@@ -251,20 +296,24 @@ def _last(shape: tuple[int, ...]) -> np.ndarray:
     return np.where(np.arange(shape[0]) == shape[0] - 1, -1, 1).reshape(-1, *[1] * (len(shape) - 1)) if shape else np.asarray(-1)
 
 
-def _unseen(formula: Formula, unknown: Givens, raw: np.ndarray) -> np.ndarray | None:
-    """Return numbers that may be added to the unknown without a change of either side, where both are linear in it."""
-    if not 1 < raw.size <= LINEAR:
-        return None
-    scale = max(float(np.abs(raw).max()), 1e-3)
-    moves = scale * np.eye(raw.size).reshape(raw.size, *raw.shape)
-    gaps = [gap for move in (0 * raw, *moves) if (gap := _gap(formula, _put(unknown, raw + move))) is not None and np.isfinite(gap).all()]
-    if len(gaps) <= raw.size or not gaps[0].size or len({gap.shape for gap in gaps}) > 1:
-        return None
+def _unseen(
+    formula: Formula, put: Callable[[np.ndarray], dict[str, Any]], size: int, places: np.ndarray, least: float = 0.0
+) -> Iterator[dict[str, Any]]:
+    """Yield what is put in where so many numbers are moved at some places without a change of either side, where both are linear in them.
+
+    Something that is seen must change them by more than `least`.
+    """
+    if not 1 < places.size <= LINEAR:
+        return
+    moves = np.equal.outer(places, np.arange(size)).astype(float)
+    gaps = [gap for move in (np.zeros(size), *moves) if (gap := _gap(formula, put(move))) is not None and np.isfinite(gap).all()]
+    if len(gaps) <= places.size or not gaps[0].size or len({gap.shape for gap in gaps}) > 1:
+        return
     slopes = np.array([gap - gaps[0] for gap in gaps[1:]])
     values, directions = np.linalg.eigh(slopes @ slopes.T)
     free = directions[:, values <= 1e-18 * max(values.max(), 1e-300)]
-    mixed = free @ np.random.default_rng(7).normal(size=free.shape[1])
-    return scale * mixed.reshape(raw.shape) if free.size else None
+    if free.size and values.max() >= least:
+        yield put(free @ np.random.default_rng(7).normal(size=free.shape[1]) @ moves)
 
 
 def _gap(formula: Formula, givens: Givens) -> np.ndarray | None:

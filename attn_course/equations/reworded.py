@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ ZERO, TWO = Node("number", (), "0"), Node("number", (), "2")
 _STATEMENTS, _BOTH = re.compile(r"(,?\s*\\qquad\s*)"), re.compile(r"\\(pm|mp)(?![A-Za-z])")
 _WAVE = re.compile(r"(\\(?:sin|cos|tan)\s*)((?:\\[a-z]+|[A-Za-z]|[0-9]+)(?:_\w|_\{\w+\})?)(?=\s*\\[,;:! ]|\s*\()")
 _SOFTMAX, _SOME = re.compile(r"\\(?:operatorname|mathrm|text)\{[sS]oftmax\}"), np.array([0.3, -1.1, 2.0])
+_MEAN = re.compile(r"^\\[a-z]+\s*\{?\s*E\s*\}?")  # what is written for an expectation, before what it is of
 MOST = 20  # dot products of one form
 
 
@@ -42,7 +44,7 @@ def readings(latex: str, registered: Formula, givens: Givens) -> Iterator[str]:
 
 def plainly(latex: str, givens: Givens) -> str:
     """Return a form in a notation that says the same and is easier to judge."""
-    plain = _with_nothing_left(_with_arguments(_with_both_signs(latex), givens), givens)
+    plain = _with_variances(_with_nothing_left(_with_arguments(_with_both_signs(latex), givens), givens), givens)
     given = givens.get(r"\sigma")
     if isinstance(given, Function) and np.allclose(given.call(_SOME), KNOWN[r"\sigma"](_SOME)):
         plain = _SOFTMAX.sub(r"\\sigma", plain)
@@ -147,6 +149,22 @@ def _with_nothing_left(latex: str, givens: Givens) -> str:
             if inner is not ends[0]:
                 others[chain.place] = f" {latex[slice(*inner.place)]} = 0" + rf" \quad ({', '.join(where)})" * bool(where)
     return _replaced(latex, others)
+
+
+def _with_variances(latex: str, givens: Givens) -> str:
+    r"""Return a form with Var[x] in the place of E[x^2] - E[x]^2, of which no draw tests the second where the mean is 0."""
+    others = dict[Place, str]()
+    with contextlib.suppress(FormulaError):
+        sums = [node for node in read(latex, names_of(givens)).walk() if node.kind == "sum"] if "E" in latex else []
+        for one, other in itertools.chain(*(itertools.pairwise(node.children) for node in sums)):
+            mean = other.children[0].children[0] if other.kind == "neg" and other.children[0] == _squared(other.children[0]) else other
+            if mean.value == "E" and one == replace(mean, children=(*mean.children[:-1], Node("power", (mean.children[-1], TWO)))):
+                others[one.place[0], other.place[1]] = rf"\mathrm{{Var}}{_MEAN.sub('', latex[slice(*mean.place)])}"
+    return _replaced(latex, others)
+
+
+def _squared(node: Node) -> Node:
+    return Node("power", (*node.children[:1], TWO))
 
 
 def _definite(node: Node, where: list[str], formula: Formula, givens: Givens) -> Node | None:

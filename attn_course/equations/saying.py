@@ -208,6 +208,7 @@ def negated(formula: Formula, draw: Givens, draws: Sequence[Givens]) -> list[Tri
 def kept(formula: Formula, draw: Givens) -> list[Trial]:
     """Try a formula with other numbers of the same kind: weights that sum to 1, a symmetric matrix, a function with the same odd part.
 
+    What is random is smaller in all outcomes: it is as symmetric, and independent of as much.
     What holds of all that are of a kind says of one of them only that it is of this kind.
     """
     found, functions = list[Trial](), dict[str, Function]()
@@ -216,10 +217,12 @@ def kept(formula: Formula, draw: Givens) -> list[Trial]:
         others: list[AnyGiven] = []
         if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind == "f":
             others = [replace(given, raw=change(np.asarray(given.raw), rng)) for is_such, change in KINDS if is_such(np.asarray(given.raw))]
+        elif isinstance(given, Outcomes) and np.asarray(given.given.raw).dtype.kind == "f":
+            others = [replace(given, given=replace(given.given, raw=0.8 * np.asarray(given.given.raw)))]
         elif isinstance(given, Function) and not given.names:
             functions[name] = given
             others = [replace(given, call=_added(given.call, wave)) for wave in (np.sin, np.cos)]
-            others.append(replace(given, call=_other_weights(given.call)))
+            others += [replace(given, call=change(given.call)) for change in (_other_weights, _wider)]
             others += [replace(given, call=_operation(given.call, change)) for change in OPERATIONS]
         moved = [{**draw, **dict.fromkeys(aliases(name, draw), other)} for other in others]
         found += [Trial(name, givens, fallen(formula, givens)) for givens in moved]
@@ -256,6 +259,24 @@ def _added(call: Callable[..., Any], wave: Callable[[Any], Any]) -> Callable[...
         same = [one for one in numbers if one.shape == np.shape(value)]
         total = sum(float(np.where(np.isfinite(one), one, 0.0).sum()) for one in numbers)
         return value + 0.3 * wave(same[0] if same else total)
+
+    return other
+
+
+def _wider(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that grows with how far the entries of its arguments are apart, unless it takes them one by one."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        spread = sum(float(np.std(one)) for one in map(np.asarray, arguments) if one.dtype.kind == "f" and np.isfinite(one).all())
+        if isinstance(value, Outcomes):
+            return replace(value, given=replace(value.given, raw=np.asarray(value.given.raw) * (1 + spread)))
+        if not isinstance(value, np.ndarray | float) or np.asarray(value).dtype.kind != "f" or not spread:
+            return value
+        with contextlib.suppress(ValueError, TypeError, IndexError, ArithmeticError):
+            if np.allclose(call(*(np.ravel(one)[:1] for one in arguments)), np.ravel(value)[:1]):
+                return value
+        return value * (1 + spread)
 
     return other
 
@@ -374,7 +395,7 @@ def complain_of_less(
 
 
 def complain_of_fewer(
-    formula: Formula, whole: Formula, registered: Formula, tried: Sequence[Trial], draw: Givens, assumed: Set[Node] = frozenset()
+    formula: Formula, whole: Formula, registered: Formula, tried: Sequence[Trial], draws: Sequence[Givens], assumed: Set[Node] = frozenset()
 ) -> None:
     """Complain of fewer relations than the registered formula has; of those that say the same one counts, `assumed` ones claim nothing.
 
@@ -384,7 +405,7 @@ def complain_of_fewer(
     needless, implied = _identities(registered, tried), _implied(registered, formula)
     both = (registered, _relations(registered)), (formula, _relations(formula, assumed - known))
     signs, own_signs = (sum(claimed.values()) for _, claimed in both)
-    wanted, found = (_different(one, claimed, [draw, *(trial.givens for trial in tried)]) for one, claimed in both)
+    wanted, found = (_different(one, claimed, [*draws, *(trial.givens for trial in tried)]) for one, claimed in both)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
     if in_letters == [False, True] and found[0] >= len(registered.claims):
         distinctions += 1  # a matrix for its entries, of which a chain says two things
@@ -430,7 +451,7 @@ def _changes(formula: Formula, draw: Givens, other: Givens) -> bool:
     """Whether a side of a formula has other numbers with other givens, or is a number as printed."""
     before, after = sides(formula, draw), sides(formula, other)
     return any(
-        one.printed or not np.array_equal(end, other)
+        one.printed or not (np.array_equal(end, other) or (end.dtype.kind == "f" and np.allclose(end, other, rtol=ALIKE, atol=0)))
         for one, two in zip(before, after, strict=True)
         for end, other in ((one.left, two.left), (one.right, two.right))
     )

@@ -208,7 +208,11 @@ def _base(node: Node) -> str:
 
 
 def _is_zero_somewhere(node: Node, formula: Formula, registered: Formula, draw: Mapping[str, Any]) -> bool:
-    """Whether it is 0 with a whole number, not 0, in the place of a given, for which the sides of the registered formula are finite."""
+    """Whether it is 0 with a whole number, not 0, in the place of a given, for which the sides of the registered formula are finite.
+
+    A registered bound must hold there too: p <= 1 / 2 says that 1 - p is not 0.
+    """
+    bounds = any(one.value in LESS for one in registered.tree.walk() if one.kind == "relation")
     for name in {one.value for one in node.walk() if one.kind == "name" and one.value in draw}:
         given = as_given(draw[name])
         if isinstance(given, Given) and np.asarray(given.raw).dtype.kind == "f":
@@ -217,8 +221,10 @@ def _is_zero_somewhere(node: Node, formula: Formula, registered: Formula, draw: 
                 with contextlib.suppress(FormulaError, ValueError), np.errstate(all="ignore"):
                     values = values_of(formula, givens, [node])[node]
                     if values.size and np.all(np.abs(values) < TINY):
-                        ends = [end for one in sides(registered, givens) for end in (one.left, one.right) if end.dtype.kind == "f"]
-                        if all(np.isfinite(end).all() for end in ends):
+                        judged = sides(registered, givens)
+                        ends = [end for one in judged for end in (one.left, one.right) if end.dtype.kind == "f"]
+                        true = not bounds or all(one.fulfilled.all() for one in judged)
+                        if true and all(np.isfinite(end).all() for end in ends):
                             return True
     return False
 

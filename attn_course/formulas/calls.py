@@ -32,7 +32,7 @@ def call(evaluation: Scope, node: Node) -> Value:
         return _call_given(evaluation, name, under, arguments)
     if name in ("E", "Var", "Cov"):
         return _moment(evaluation, name, under, arguments)
-    if name == "std" and evaluation.notes.weights and evaluation.value(arguments[0]).form == "scalar":
+    if name == "std" and evaluation.value(arguments[0]).form == "scalar" and evaluation.notes.weights:  # known once it is evaluated
         return entrywise("sqrt", _moment(evaluation, "Var", under, arguments))
     if name == r"\sigma" and under.kind != "none" and under.value not in bound_by(node) and under.kind != "word":
         return evaluation.value(Node("entry", (without_under(node), under), "", node.place))  # \sigma_i(z)

@@ -84,5 +84,6 @@ def extrapolated(at: Callable[[float], np.ndarray], sequence: Sequence[float]) -
                 break
         previous = row
     if not apart < CLOSE:
-        raise Malformed("the limit is not found: the values do not settle")
+        large = bool(previous) and not np.isfinite(previous[0]).all()
+        raise Malformed(f"the limit is not found: {'what is computed gets too large on the way' if large else 'the values do not settle'}")
     return best, apart

@@ -51,6 +51,7 @@ class _Parser(Expressions):
     def __init__(self, latex: str, names: Iterable[str]) -> None:
         super().__init__(latex, names)
         self.turned = set[int]()  # where clauses stand that define from right to left
+        self.tokens = [replace(token, kind="qquad") if self.is_where(at) else token for at, token in enumerate(self.tokens)]
         self.find_definitions()
 
     @placed
@@ -95,6 +96,8 @@ class _Parser(Expressions):
             if ahead > self.at and self.is_run(ahead):
                 self.at = ahead
                 clauses[-1] = _under(clauses[-1], self.chain())
+            elif self.tokens[ahead].text in QUANTIFIERS and (behind := self.quantified_at(ahead)) is not None:
+                clauses[-1] = _under(clauses[-1], *behind)
             elif self.text == "," and self.tokens[self.at + 1].kind not in ("qquad", "end"):
                 self.take()
                 clauses.append(self.clause())
@@ -106,6 +109,7 @@ class _Parser(Expressions):
     def clause(self) -> Node:
         remarks = self.remarks()
         quantified = self.quantified() if self.text in QUANTIFIERS else []
+        self.taken(*"," * bool(quantified))
         chain = self.chain()
         if chain.kind not in ("chain", "to"):
             raise self.wrong(r"expected a relation such as = or \le")
@@ -136,6 +140,24 @@ class _Parser(Expressions):
             found.append(self.chain())
         self.taken(":")
         return found
+
+    def quantified_at(self, ahead: int) -> list[Node] | None:
+        r"""Read \forall i there, behind what it is said of; None, and nothing is read, if more follows that it may belong to."""
+        before, self.at = self.at, ahead
+        found = self.quantified()
+        if self.text in (",", ".", "") or self.token.kind == "qquad":
+            return [one for one in found if one.kind != "index"]
+        self.at = before
+        return None
+
+    def is_where(self, at: int) -> bool:
+        r"""Whether \text{where} stands there before an equality that says what a symbol is, of more than one sign: no condition."""
+        if self.tokens[at].kind != "word" or self.tokens[at].text.strip(" ,:") not in ("where", "with"):
+            return False
+        tokens, behind = [*self.tokens, *self.tokens[-1:] * 4], at + 2
+        behind = argument_end(tokens, behind + 1) if tokens[behind].text == "_" else behind
+        behind = matching(tokens, behind) + 1 if tokens[behind].text == "(" else behind
+        return tokens[at + 1].kind in ("letter", "name") and tokens[behind].text == "=" and tokens[behind + 2].text not in (",", ".", "")
 
     def remarks(self) -> list[str]:
         """Pass over what speaks to the reader; what nobody knows could say that the formula is false."""

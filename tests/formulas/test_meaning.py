@@ -162,6 +162,11 @@ def test_a_limit_is_approached_between_powers_of_two_too(latex):
     check(r"\lim_{n \to \infty} F / n = 1", n=3, F=of(lambda n: whole(n) + 1, "n"))
 
 
+def test_a_limit_is_found_before_what_is_computed_gets_too_large():
+    check(r"\lim_{h \to \infty} \frac{e^h}{1 + e^h} = 1", h=1.0)
+    assert "gets too large on the way" in malformed(r"\lim_{h \to \infty} \frac{e^h}{e^h + e^{0.98 h}} = 1", h=1.0)
+
+
 def whole(count):
     """Return a whole number; like a count of something, it has no meaning for any other."""
     if count % 1:

@@ -303,7 +303,7 @@ def _text(cell: dict[str, Any]) -> str:
 def _blocks(text: str) -> Iterator[str]:
     """The paragraphs of a cell; a fold, a fence and a list stay whole, and with a mistake to spot goes the fold behind it."""
     run: list[str] = []
-    for part in re.split(r"\n\s*\n", text.strip()):
+    for part in re.split(r"\n\s*\n|\n(?=```\w)", text.strip()):
         run.append(part)
         whole = "\n\n".join(run)
         waits = whole.startswith("**Spot") and "</details>" not in whole

@@ -177,8 +177,8 @@ def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
         "d_k = 64, SGD: at least six times the steps": best["SGD"]["64"]["unscaled"] >= 6 * best["SGD"]["64"]["scaled"],
         "factor in W_Q: within two steps of the scale": all(abs(each["factor in W_Q"] - each["scaled"]) <= 2 for each in every),
         "d_k = 64 and 256: equal lengths remove at least four fifths of the delay": all(left(each, "equal lengths") < 0.2 for each in wide),
-        "d_k = 64 and 256: equal lengths remove more than the same lengths passed on": all(
-            left(each, "equal lengths") < left(each, "lengths passed on") for each in wide
+        "equal lengths remove two thirds or more, the same lengths passed on less than half": all(
+            left(each, "equal lengths") < 1 / 3 and left(each, "lengths passed on") > 1 / 2 for each in every
         ),
         "the scaled layer gains at most three steps by equal lengths": all(
             each["scaled"] - each["scaled, equal lengths"] <= 3 for each in every

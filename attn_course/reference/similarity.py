@@ -79,7 +79,7 @@ def cosine_scores(
 def gaussian_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"], bandwidth: float
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    r"""Return the logarithm of a Gaussian kernel for every pair, Eq. gaussian-score-expansion.
+    r"""Return the logarithm of a Gaussian kernel for every pair, the left side of Eq. equal-length-gaussian-weights.
 
     .. math:: -\|q - k\|^2 / (2\,\mathrm{bandwidth}^2)
 
@@ -90,9 +90,8 @@ def gaussian_scores(
     Raises TypeError if `query` or `key` is not a floating ndarray, or `bandwidth` not a number; ValueError if the two
     differ in d_k, their leading axes do not broadcast, or `bandwidth` is not positive and finite.
 
-    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq.
-    equal-length-gaussian-weights. The squared distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k,
-    which loses digits when q is close to k.
+    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product. The squared
+    distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k, which loses digits when q is close to k.
 
     >>> gaussian_scores(np.array([[0.0]]), np.array([[0.0], [2.0]]), bandwidth=1.0)
     array([[ 0., -2.]])

@@ -126,8 +126,8 @@ figures.scale_explorable()
 # believes in noise. Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
 #
 # The third picture shows for each query the largest factor by which the Jacobian of its softmax stretches a change of the scores. Not
-# divided, the mean even rises at first: a Jacobian is largest where two keys share the weight. So look at the dots near the floor: 11 of the 64 queries lie below 0.01 at $d_k = 64$, and 41 at
-# 1024. Their weights hardly move when a score does.
+# divided, the mean even rises at first: a Jacobian is largest where two keys share the weight. So look at the dots near the floor: 11 of
+# the 64 queries lie below 0.01 at $d_k = 64$, and 41 at 1024. Their weights hardly move when a score does.
 #
 # </details>
 
@@ -222,9 +222,10 @@ def steps_until_learnt(w_query, w_key, divisor, step_size):
 
 
 # %% [markdown] id="slow-predict"
-# Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on average over such matrices. The
-# **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but its $W_Q$ is divided by 8. Each
-# gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
+# Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
+# average over such matrices. The **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but
+# its $W_Q$ is divided by 8. Each gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with the
+# unscaled one?
 
 # %% id="task-code" tags=["predicted"]
 drawn = experiments.initial_layer(64, "scaled", seed=0)
@@ -242,10 +243,12 @@ for name, layer in layers.items():
 # The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. The twin does not divide either. So it is the
 # start that slows the unscaled layer.
 #
-# Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0, and
-# a query learns hardly anything, even if its answer is wrong. Section {section}`measured` makes such gradients longer, beside a control. This
-# wins back most of the lost steps, but not mainly by the queries whose answers are wrong, and a third of the delay stays unexplained. And
-# this was one small task, in which we have not shown that variance 1 is the *best* start.
+# Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0,
+# and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long gradients.
+# Section {section}`measured` makes all gradients equally long, beside a control, and wins back nearly all of the delay. So the suspicion
+# is nearly right: what harms is that gradients are small for some queries and large for others.
+#
+# This was one small task, in which we have not shown that variance 1 is the *best* start.
 
 # %% [markdown] id="own"
 # ## A start of your own
@@ -286,8 +289,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives this 0.05 from the
-# matrices and from how alike the tokens are. Your function needed neither.
+# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives this from the matrices
+# and from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="trained"
 # **And SmolLM2?** It proves less than it seems. It was trained with the division, so its matrices count on it. And after training the
@@ -330,80 +333,22 @@ verify_lesson("scaling")
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
 # %% [markdown] id="matrices"
-# ## Deeper: a new layer, and entries that move together
+# ## Deeper: which assumption does the root need?
 #
-# **Layer normalisation** subtracts a token's mean and divides by its deviation. Does that make the entries of queries and keys have
-# variance 1? Let $x$ be a fixed token with $d$ entries, and let $W$ have independent entries of mean 0 and variance $\sigma_w^2$. Each
-# entry of $x W$ sums $d$ independent terms $x_i W_{ij}$, so over the draws of $W$
-#
-# $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
-#
-# While its learnt gain is 1 and its bias 0, layer normalisation makes $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries
-# then have the variance $d\, \sigma_w^2$, which need not be 1.
-
-# %% [markdown] id="half-squares"
-# How far does a row of such a layer spread? Its keys share one $W_K$, so {eq}`row-variance-by-query` does not apply. But the variance $v$
-# of a row is half the mean squared lead over all pairs of its $n$ scores: multiply out the square.
-#
-# $$\frac{1}{2 n^2} \sum_{j,\,l} (s_j - s_l)^2 = \frac{1}{n} \sum_j s_j^2 - \Bigl( \frac{1}{n} \sum_j s_j \Bigr)^2$$
-
-# %% [markdown] id="two-tokens"
-# And a lead can be averaged over the draws of both matrices, of variances $\sigma_Q^2$ and $\sigma_K^2$. The lead of $y_j$ over $y_l$ is
-# the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. The entries of each are independent, since the columns of a
-# matrix are, and {eq}`variance-after-projection` gives their variances. So {eq}`score-variance-from-deviations` gives the mean square of
-# the lead; the $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$. For normalised tokens
-# $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. So with $\bar c$, the mean cosine
-# of all $n^2$ pairs,
-#
-# $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
-# \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \label{row-variance-at-initialisation}$$
-
-# %% [markdown] id="inits"
-# The first two factors come from the initialisation. Each is $1/3$ for `nn.Linear` (uniform in $\pm 1 / \sqrt d$), $1/2$ for
-# `nn.MultiheadAttention` (default sizes), and $0.2$ for normal entries of deviation 0.02 at $d = 512$. So their product is $1/9$, $1/4$ or
-# $0.04$. Suppose that this product is 1, so that only the third factor is left. Here is $v$ for 64 tokens of which any two different ones
-# have the cosine 0, 0.5 or 0.9:
-
-# %% id="inits-measured"
-n = 64
-basis = np.sqrt(d) * np.linalg.qr(rng.normal(size=(d, n + 1)))[0].T
-for cosine in (0, 0.5, 0.9):
-    y = np.sqrt(cosine) * basis[0] + np.sqrt(1 - cosine) * basis[1:]
-    found = []
-    for _ in range(200):
-        w_query, w_key = rng.normal(size=(2, d, d_k)) / np.sqrt(d)
-        scores = (y[0] @ w_query) @ (y @ w_key).T / np.sqrt(d_k)
-        found.append(scores.var())
-    print(f"cosine {cosine:.1f}   variance of the row {np.mean(found):.1f}")
-
-# %% [markdown] id="inits-answer"
-# Of the $64^2$ pairs, 64 are a token with itself, whose cosine is 1. So $\bar c$ is 0.016, 0.51 and 0.90, and $v$ is 0.98, 0.49 and 0.10:
-# where tokens are alike, a row hardly prefers any key. With `nn.Linear` and the cosine 0.5 it is $\frac19 \cdot 0.49 \approx 0.05$, the
-# row that `my_start` had to mend.
-
-# %% [markdown] id="means"
-# **Entries with means.** Now let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are
-# independent of each other. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
+# Let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are independent of each other. Split
+# both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
-# The first part is the mean, and the other three vary: both vectors, the key alone, or the query alone. In the product of two different
-# ones, $\tilde q$ or $\tilde k$ stands once, as a factor of mean 0 that is independent of the rest. So these products have mean 0, and
-# the three mean squares add up.
+# The first part is the mean, and the other three vary. In the product of two different ones, $\tilde q$ or $\tilde k$ stands once, as a
+# factor of mean 0 that is independent of the rest. So these products have mean 0, and the three mean squares add up.
 
 # %% [markdown] id="covariances"
-# Each of them is a double sum. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $(S_k)_{ij}$ a term of the first
-# has the mean $(S_q)_{ij} (S_k)_{ij}$, and all of them add up to the trace of $S_q S_k$, the sum of its diagonal, because $S_k$ is
-# symmetric. The second is $m_q^\top S_k\, m_q = \sum_{i,\,j} (m_q)_i (m_q)_j (S_k)_{ij}$, and the third likewise:
+# Each of them is a double sum. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $(S_k)_{ij}$, a term of the first
+# has the mean $(S_q)_{ij} (S_k)_{ij}$, and the sum of these is the trace of $S_q S_k$. The second is
+# $\sum_{i,\,j} (m_q)_i (m_q)_j (S_k)_{ij} = m_q^\top S_k\, m_q$, and the third likewise:
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
-#
-# In a row $q$ is fixed, and all keys share the third part. So what softmax sees, for the average query, is the rest:
-#
-# $$\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)
-# \label{spread-within-a-row}$$
-#
-# A row of $n$ independent keys shows $1 - 1/n$ of this on average (task {task}`sampled-row-spread`).
 
 # %% [markdown] id="turn-correlated"
 # **Your turn.** {turn}`correlated-entries-variance`
@@ -413,141 +358,104 @@ my_variance_formula = ...  # r"..."
 check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after" tags=["ours"]
-# The means are 0, so only $(S_q)_{ij} (S_k)_{ij}$ is left. Each of the $d_k$ terms with $i = j$ is $1 \cdot 1$, and each of the other
-# $d_k (d_k - 1)$ is $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$. After the usual scale, at $d_k = 64$, $\rho = 0.25$
-# makes it almost 5.
+# The means are 0, so only the trace is left. Each of its $d_k$ terms with $i = j$ is $1 \cdot 1$, and each of the other $d_k (d_k - 1)$ is
+# $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
 # %% [markdown] id="broken"
-# Here is one assumption broken at a time, with $d_k = 16$ and divided scores, beside the normal curve:
+# Now break one thing at a time, at $d_k = 16$, and look at the divided scores. "Related" entries have the covariance 0.5. **Predict**: in
+# which of the five other panels is the variance still 1?
 
-# %% id="broken-code"
-n, d_k = 40_000, 16
-q, k, e = rng.normal(size=(3, n, d_k))
+# %% id="broken-code" tags=["predicted"]
+q, k, e = rng.normal(size=(3, 40_000, 16))
 related_q, related_k = (q + e[:, :1]) / np.sqrt(2), (k + e[:, 1:2]) / np.sqrt(2)
-long_query = q[0] * np.sqrt(3 * d_k) / np.linalg.norm(q[0])
-drawn = {
-    "all hold": (q * k).sum(-1),
-    "related entries in q": (related_q * k).sum(-1),
-    "related entries in q and in k": (related_q * related_k).sum(-1),
-    "σ = 1.5 for both": (2.25 * q * k).sum(-1),
-    "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
-    "one long query": k @ long_query,
+products = {
+    "all hold": q * k,
+    "related entries in q": related_q * k,
+    "related in q and in k": related_q * related_k,
+    "means 0.5": (q + 0.5) * (k + 0.5),
+    "q and k correlated, ρ = 0.5": q * (0.5 * q + np.sqrt(0.75) * k),
+    "q = k": q * q,
 }
-scaled = {name: s / np.sqrt(d_k) for name, s in drawn.items()}
-figures.broken_assumptions(scaled)
+divided = {name: each.sum(axis=1) / 4 for name, each in products.items()}
+figures.broken_assumptions(divided)
 
-# %% [markdown] id="broken-answer"
-# Related entries in $q$ alone do not change the variance, because each of their covariances, 0.5, meets one of $k$ that is 0. In both
-# they give $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$, and means of 0.5 move the mean to $16 \cdot 0.25 / 4 =
-# 1$ and the variance to $1 + 2 \cdot 0.25$. The last query has $\|q\|^2 = 3 \cdot 16$.
-
-# %% [markdown] id="correlated"
-# **When $q$ and $k$ depend on each other.** Let standard normal entries be correlated, $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, with
-# $e_i$ standard normal and independent of all $q_i$, and different $i$ independent. Then $q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i
-# e_i$ has the mean $\rho$. In its square the mixed term has mean 0, because $e_i$ has. The fourth moment of a standard normal number is 3:
-# integrate $x^3 \cdot x\, e^{-x^2/2}$ by parts, and 3 times the variance is left. So the mean square is $3 \rho^2 + (1 - \rho^2)$. Subtract
-# the square of the mean, and add up $d_k$ independent terms:
+# %% [markdown] id="broken-answer" tags=["answer"]
+# Only related entries in $q$ alone do no harm: each of their covariances meets one of $k$ that is 0. In both vectors they give
+# $1 + 15 \cdot 0.25 = 4.75$.
 #
-# $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
-
-# %% [markdown] id="divisors"
-# **Two other divisors** turn up in code: $d_k$ itself, and the root of $d_{\text{model}} = h\, d_k$ with $h$ heads (lesson
-# {lesson}`heads`). Under the usual assumption,
-#
-# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
-# \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
-#
-# The second is usually a slip. The first can be deliberate:
-
-# %% [markdown] id="mup"
-# Let $q$ and $k$ be correlated as above. After the scale the mean is $\rho \sqrt{d_k}$, which grows with the width. **muP**, a set of
-# rules for widening a model (Yang et al., 2022), therefore divides by $d_k$, so that *learnt* scores stay alike in all widths. The root
-# keeps *random* scores alike.
-#
-# The extreme is $q = k$, with independent entries of mean 0 and variance 1 that all have the same fourth moment $\kappa$ (3 for normal
-# entries, 1 for coins). A term is $q_i^2$, with the mean 1 and the mean square $\kappa$, so
-#
-# $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
+# In the last two, $q$ and $k$ depend on each other, and a divided score has the mean $\rho \sqrt{d_k}$, which grows with the width.
+# Training makes such scores. That is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$ itself.
 
 # %% [markdown] id="kurtosis"
-# **Is a score normal?** Let all entries be independent and standard normal. With $q$ fixed, $q \cdot k$ is normal, with variance
-# $\|q\|^2$ and fourth moment $3 \|q\|^4$. Over all queries it is a mixture of such curves, and not normal. With $\mathbb{E}[q_i^4] = 3$
-# and $\mathbb{E}[q_i^2 q_j^2] = 1$ for $i \ne j$,
-#
-# $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
-#
-# Three times this, divided by the square of the variance $d_k$, is the **kurtosis**, which is 3 for a normal number:
+# We did not ask for normal entries. If they are normal, is the score? With $q$ fixed it is, with the fourth moment $3 \|q\|^4$. But the
+# queries differ, and $\mathbb{E}[\|q\|^4] = 3\,d_k + d_k (d_k - 1)$, from $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$. So
+# large scores are more frequent than on a normal curve, whose ratio is 3:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
-# %% id="correlated-code"
-q, e = np.random.default_rng(8).normal(size=(2, 40_000, 16))
-related = {"independent": e, "ρ = 0.5": 0.5 * q + np.sqrt(0.75) * e, "q = k": q}
-for name, k in related.items():
-    s = (q * k).sum(-1) / 4
-    print(f"{name:12s} mean {s.mean():4.1f}   variance {s.var():.2f}")
-s = (q * e).sum(-1)
-print(f"kurtosis, independent: {(s**4).mean() / (s**2).mean() ** 2:.1f}")
+# %% [markdown] id="projected"
+# **And why did PyTorch's rows hardly vary?** Layer normalisation gives each token of $d$ entries the squared length
+# $\|x\|^2 = d$ (while its learnt gain is 1). But queries come after the matrix. Each entry of $x W$ sums $d$ independent terms
+# $x_i W_{ij}$, so over draws of $W$ with mean 0 and variance $\sigma_w^2$,
+#
+# $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
+#
+# `nn.Linear` draws uniformly between $\pm 1 / \sqrt d$, so $\sigma_w^2 = 1 / (3 d)$: entries have the variance $1/3$, and divided scores
+# $1/9$. (It is $1/2$ and $1/4$ in `nn.MultiheadAttention`, and $0.0004\, d$ for entries after normal draws of deviation 0.02.)
+
+# %% [markdown] id="two-tokens"
+# The rest is in the tokens. A row's variance $v$ is the mean of $(s_j - \bar s)^2$, and $s_j - \bar s$ is the score of $x$ with
+# $y_j - \bar y$, the token without the mean of all. By the two variances above and {eq}`score-variance-from-deviations`, its mean square
+# is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - \bar y\|^2$. The mean of $\|y_j - \bar y\|^2$ is $d - \|\bar y\|^2$. So with
+# $\bar c = \|\bar y\|^2 / d$, the mean cosine of all $n^2$ pairs,
+#
+# $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
+# \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \label{row-variance-at-initialisation}$$
+
+# %% id="own-tokens"
+alike = (tokens.mean(axis=0) ** 2).sum() / d
+found = []
+for _ in range(100):
+    w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)
+    scores = (tokens @ w_query) @ (tokens @ w_key).T / np.sqrt(d_k)
+    found.append(scores.var(axis=1).mean())
+print(f"derived {(1 - alike) / 9:.3f}   mean of 100 starts {np.mean(found):.3f}")
+
+# %% [markdown] id="own-tokens-notice"
+# Layer normalisation gives the tokens one length, but it does not make them different.
 
 # %% [markdown] id="similar"
-# ## Deeper: other ways to be similar
+# ## Deeper: why not the cosine?
 #
-# A distance or an angle also says how alike two vectors are. Multiply out $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$ and
-# solve for the middle term:
+# Long vectors have large dot products. An angle would say how *alike* two vectors are. Why do we not divide the lengths out? Multiply out
+# $\|q - k\|^2$ and solve for the mixed term:
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
-# The **cosine** removes the lengths. Put the law of cosines,
-# $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, into {eq}`dot-product-by-distance`:
+# By the law of cosines, the bracket is $2 \|q\| \|k\| \cos\theta$. So
 #
 # $$\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|} \label{cosine-similarity}$$
-#
-# The **Gaussian** score is minus half the squared distance in units of a bandwidth $h > 0$:
-#
-# $$-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2} \label{gaussian-score-expansion}$$
 
-# %% [markdown] id="similar-equal"
-# The last term is common to a row, and softmax (here written $\sigma$) ignores it. If all keys have one length, the second is common too,
-# and only the dot product is left:
-#
-# $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
-# \label{equal-length-gaussian-weights}$$
-#
-# So on keys of equal length the softmax of dot products gives the weights of a Gaussian kernel, with $h^2$ as the temperature. Make one
-# key longer, and they differ:
+# %% id="cosine-code"
+from attn_course import reference
 
-# %% id="similar-code"
-from attn_course import reference, show
-from attn_course.reference import dot_scores, scaled_dot_scores, softmax
-
-np.set_printoptions(precision=3, suppress=True)
-query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
-equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
-longer = equal * np.array([[1], [1], [2], [1]])
-for name, keys in (("equal keys", equal), ("third twice as long", longer)):
-    gaussian, dot = reference.gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
-    print(f"{name:20s}", softmax(gaussian)[0], softmax(dot)[0])
-show("cosine-similarity", q=[3, 4], k=[4, 3])
+query, key = np.array([[1, 0]], float), np.array([[1, 0], [3, 3]], float)
+print("q.k / sqrt(d_k)", reference.scaled_dot_scores(query, key)[0].round(2))
+print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Take the query $(1, 0)$ and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the
-# second key, the cosine the first.
+# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key. The work is no obstacle, for the lengths of $T_q$ queries and $T_k$
+# keys take $(T_q + T_k)\, d_k$ products, and the scores $T_q T_k d_k$ anyway.
 #
-# Cosines lie in $[-1, 1]$, which has a price. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is possible:
+# The obstacle is the softmax. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
-# For 64 keys that is 0.105: without a temperature, even a perfect match gets no more.
-
-# %% id="spot-cosine-code"
-query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
-print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
-print("cosine         ", reference.cosine_scores(query, key)[0])
-print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
+# Among 64 keys, a perfect match gets a weight of at most 0.105.
 
 # %% [markdown] id="qk-norm"
-# **QK-norm** makes scores cosines. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine
-# times a fixed factor, whatever the matrices become:
+# **QK-norm** gives the width back. It divides $q$ and $k$ by their root mean square, and a score becomes a cosine times a fixed factor,
+# whatever the matrices do:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
@@ -561,141 +469,79 @@ for factor in (1, 100):  # of W_Q
     print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="held"
-# **What holds scores in training.** Several large models keep their scores in bounds in ways of their own:
+# In this way, and with a learnt gain, ViT-22B, Qwen3 and Gemma 3 hold their scores *during* training. Others cut instead: Gemma 2 turns a
+# score $s$ into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest score has exceeded 100.
+
+# %% [markdown] id="similar-equal"
+# **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By
+# {eq}`dot-product-by-distance` this is $(q \cdot k) / h^2$, less $\|q\|^2 / (2 h^2)$ and $\|k\|^2 / (2 h^2)$. The second is common to a
+# row. If all keys have one length, so is the third, and softmax, here $\sigma$, sees neither:
 #
-# | way | what is done | in |
-# |---|---|---|
-# | QK-norm with gain | $q$ and $k$ are normalised and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
-# | clipping | if a head's largest score exceeds 100 after a step, its $W_Q$ and $W_K$ are made smaller | Kimi K2 |
-# | soft cap | $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
+# $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
+# \label{equal-length-gaussian-weights}$$
 
 # %% [markdown] id="measured"
-# ## Deeper: the training, measured in full
+# ## Deeper: is it the small gradients?
 #
-# Is it the small gradients that slow the unscaled layer?
-
-# %% [markdown] id="silent"
-# Let $g$ be the gradient of one query's loss with respect to its 16
-# scores, as softmax gets them. All that this query can teach $W_Q$ and $W_K$ goes through its $g$, and $g$ has come back through the
-# Jacobian of the softmax, {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of the Jacobian is near 0. So if the
-# values are of ordinary size, $g$ is tiny even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01. Here is
-# the share of 2,048 queries that are silent before the first step:
+# Let $g$ be the gradient of one query's loss with respect to its 16 scores, as softmax gets them. All that this query can teach $W_Q$ and
+# $W_K$ goes through its $g$. Here are the $g$ of 2,048 queries before the first step, at $d_k = 64$, as means of three seeds:
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # stored: the trial with three seeds
 for kind in ("scaled", "unscaled"):
-    silent = record.values("first", "64", kind, "silent").mean()
-    print(f"{kind:9s} silent {silent:.2f}")
+    print(kind)
+    for what in ("mean length", "silent", "loudest tenth"):
+        print(f"  {what:14s}{record.values('first', '64', kind, what).mean():.2f}")
+
+# %% [markdown] id="silent"
+# The mean length falls by a third only, and a larger step would make up for that. But without the scale the gradients are *unequal*. A
+# quarter of the queries is **silent**, with a $g$ shorter than 0.01: one key has nearly all the weight, and mostly it is a wrong one. The
+# loudest tenth, where mostly two keys happen to share the weight, has 44 % of the length of all. No step size suits both.
 
 # %% [markdown] id="ways"
-# Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
-# keeps its direction, but gets the mean length of all $g$ in the batch.
+# Is that the harm? In each batch, let every $g$ keep its direction, but give all the *same* length, the mean of the batch. As a control,
+# give each the length of the query before it: then the lengths are as unequal as they were. Each way gets its own best step size.
+
+# %% id="slow-code"
+for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WAYS)):
+    needed = record.values("best", "SGD", "64", way)
+    print(f"{way:28s} mean steps of three seeds {needed.mean():4.1f}")
+
+# %% [markdown] id="slow-answer"
+# With equal lengths, 23 of the 25 lost steps are won back, and with the control none. (Under Adam and at the widths 16 and 256, equal
+# lengths win back two thirds or more with each seed, and the control less than half. The scaled layer gains only a step.)
 #
-# But perhaps any longer gradients would help. So there is a control: the $g$ of equally many others, or of all where fewer are left,
-# grow instead, by the same length in total. Each way of training gets its own best step size.
-#
-# In the mean of three seeds the layer needs 29 steps without the scale, and 4 with it. **Predict** for each of the two ways: does it win
-# back all of the difference, most, or few?
-
-# %% id="slow-code" tags=["predicted"]
-ways = ("scaled", "unscaled", "silent raised", "others lengthened")
-needed = {way: record.values("best", "SGD", "64", way) for way in ways}
-for way in ways:
-    print(f"{way:18s} mean steps of three seeds {needed[way].mean():.1f}")
-print("raised before others:", needed["silent raised"] < needed["others lengthened"])
-
-# %% [markdown] id="slow-answer" tags=["answer"]
-# The raised silent queries win back most: the mean falls from 29 steps to 13. With the control it falls only to 22, and they are ahead of
-# it in each of the three seeds. But the scaled layer needs 4. A third of the delay is left, and we cannot explain it.
-
-# %% [markdown] id="limits"
-# **What speaks against it.** If silence does the harm, it should be the silent queries with a *wrong* answer that matter, for they have
-# something to learn. Before the first step they are most of the silent ones. Yet raising only these takes 20 steps, and raising only
-# those whose largest weight is on the right item takes 16. So raising helps, but not only where there is more
-# to learn, and we do not know why.
-
-# %% [markdown] id="optimizers"
-# **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. These are
-# the steps with the best step size, means of three seeds. The first three rows are our layers; "factor in W_Q" is the twin. Each other
-# row has a question of its own. ("Minus log weight" is another loss: minus the logarithm of the right item's weight. Its gradient by the
-# scores is $w_j$, less 1 for the right item, and has no factor $J$.)
-
-# %% [markdown] id="measured-rows"
-# | row | question |
-# |---|---|
-# | silent raised | What if the silent queries are heard? |
-# | silent right (wrong) raised | Which of them matter, those whose largest score is the right item's, or the others? |
-# | silent exchanged | Does it matter what they say? Each gets the length, but the direction of another silent one. |
-# | others lengthened | Would any longer gradients do? |
-# | minus log weight | And without the Jacobian? |
-
-# %% id="widths-code"
-from itertools import product
-
-logs = [f"{experiments.LOG_WEIGHT}, {kind}" for kind in ("scaled", "unscaled")]
-columns = [*product(("SGD", "Adam"), ("16", "64", "256"))]
-print(" " * 26, *(f"{name} {d_k}".rjust(8) for name, d_k in columns))
-for way in (*experiments.LAYERS, *experiments.WAYS, *logs):
-    means = (record.values("best", *column, way).mean() for column in columns)
-    print(f"{way:26s}", *(f"{mean:8.1f}" for mean in means))
-concluded = [experiments.SCALE.conclude(found) for found in record.results]
-assert all(all(claims.values()) for claims in concluded)
-
-# %% [markdown] id="widths-notice"
-# Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control wins back
-# half or more of what raising does. Before the first step most silent queries are wrong, but raising the wrong ones helps less, everywhere, than raising
-# those that are right already.
-#
-# Most queries are not silent: at 64 the mean length of $g$ falls by a third only. And the mean norm of $J$, the largest factor by which it
-# stretches a change, does not show the harm. Before the first step it is hardly smaller at 64 without the scale, and at 16 it is larger:
-
-# %% id="norms-code"
-looked_at = ("mean length", "norm of J", "silent", "silent and right")
-print(f"{'':16s}", *(f"{what:>16s}" for what in looked_at))
-for d_k, kind in product(("16", "64"), ("scaled", "unscaled")):
-    found = [record.values("first", d_k, kind, what).mean() for what in looked_at]
-    print(f"{d_k}, {kind:12s}", *(f"{value:16.2f}" for value in found))
-
-# %% [markdown] id="other-loss"
-# With the other loss the unscaled layer is at most four steps behind, as one expects if $J$ does the harm; but that is another task,
-# which is told the right item.
-#
-# **Step sizes.** Here are the steps at $d_k = 64$ for each of them, as medians of three seeds; a line stands for more than 100.
-
-# %% id="steps-code"
-for name, sizes in experiments.STEP_SIZES.items():
-    print(f"{name} step size".ljust(15), *(f"{size:6g}" for size in sizes))
-    for kind in experiments.LAYERS:
-        steps = np.median(record.values("steps", name, "64", kind), axis=0)
-        print(f"{kind:15s}", *(f"{n:6.0f}" if n <= 100 else "     -" for n in steps))
+# So the suspicion was nearly right. What harms is not that the gradients are small, but that some are small while others are large: chance
+# decides who may teach the layer.
 
 # %% [markdown] id="steps-notice"
-# At small step sizes of SGD the scaled layer is slowest. Why does its twin learn so much faster? Write $W$ for the $W_Q$ of the scaled
-# layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees $W$ only through $W' = c\,W$, the matrix of the twin. By the
-# chain rule its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$. So a step takes $\eta\, c\, \nabla \mathcal{L}(W')$ from $W$,
-# and $c\,W$ loses $c$ times that:
+# **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees
+# $W$ only through $W' = c\,W$, the matrix of the twin. By the chain rule its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$.
+# So a step takes $\eta\, c\, \nabla \mathcal{L}(W')$ from $W$, and $c\,W$ loses $c$ times that:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
-
-# %% [markdown] id="twin-step"
-# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, its step for $W_Q$ is 64 times as long. ($W_K$ meets the same
-# queries in both layers, so its steps are alike.)
 #
-# **A twin under Adam.** Adam moves each entry by $-\eta\, m / (\sqrt v + \varepsilon)$, where $m$ and $v$ are the two averages. We train a
-# scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$, whose step for $W'$ is multiplied by a factor:
+# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long:
+
 
 # %% id="twins-code"
-for optimizer in ("SGD", "Adam"):
-    for factor in (1, 1 / 8, 1 / 64):
-        apart = experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor)
-        said = "same weights" if apart < 1e-9 else "different weights"
-        print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
+def stepped(w_query, w_key, divisor, step_size):
+    w_query = w_query.clone().requires_grad_()
+    query, items, value, right = batches[0]
+    weights = scores_of(w_query, w_key, divisor, query, items).softmax(dim=1)
+    output = torch.einsum("bn,bnv->bv", weights, value)
+    ((output - value[range(32), right]) ** 2).mean().backward()
+    return (w_query - step_size * w_query.grad).detach()
+
+
+ours = stepped(*layers["scaled"], 6.4) / 8
+for part in (1, 8, 64):
+    same = torch.allclose(stepped(*layers["twin"], 6.4 / part), ours, atol=1e-6)
+    print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"
-# Gradient descent needs the factor $c^2 = 1/64$, because by {eq}`scale-as-reparametrisation` the gradient and the movement each carry a
-# factor $c = 1/8$. Adam needs $c$ alone. Multiply all gradients by $c$, and $m$ and $\sqrt v$ both change by $c$, which cancels (we set
-# $\varepsilon$ to $10^{-20}$, so that it plays no part); the factor of the movement stays.
+# (Adam's steps do not notice a common factor of all gradients, so there the twin needs $c$ only.)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

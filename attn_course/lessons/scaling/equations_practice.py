@@ -4,13 +4,14 @@ What is random is a list of points and weights with the moments that its formula
 distribution.
 """
 
+import itertools
+
 import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.drawing import Normal, uncorrelated
 from attn_course.formulas import matrix, outcomes, row, rows
 from attn_course.formulas.givens import Outcomes
-from attn_course.lessons.scaling.equations import normal_vectors
 
 claim = about("C1")
 
@@ -51,24 +52,11 @@ def _(normal, rng, d_k):
     return {"q": row(q), "k": row(keys_at(rng, q, np.array([theta]))[0]), r"\theta": theta}
 
 
-@claim("gaussian-score-expansion", serves="A4", rests_on="dot-product-by-distance")
-def _(normal, rng, d_k):
-    r"""-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2}
-    where h > 0
-    Eq. dot-product-by-distance solved for the squared distance. The last term is the same for every key.
-        the cross term halved as well: -\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k - \|k\|^2 - \|q\|^2}{2 h^2}
-        the lengths added: all - \frac -> + \frac
-        only the cross term: -\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2}
-    """
-    q, k = normal(2, d_k)
-    return {"q": row(q), "k": row(k), "h": rng.uniform(0.6, 1.5)}
-
-
-@claim("equal-length-gaussian-weights", serves="A4", rests_on="bandwidth-limits softmax-shift-invariance gaussian-score-expansion")
+@claim("equal-length-gaussian-weights", serves="A4", rests_on="bandwidth-limits softmax-shift-invariance dot-product-by-distance")
 def _(normal, rng, n, d_k):
     r"""\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
     where all keys have the same length
-    Two of the terms of Eq. gaussian-score-expansion are equal for all keys.
+    Solve Eq. dot-product-by-distance for the squared distance: two of its terms are equal for all keys.
         bandwidth not squared: {h^2} -> {h}
         the factor 1/2 kept: {h^2} -> {2 h^2}
         the distance not squared: k_j\|^2 -> k_j\|
@@ -98,6 +86,14 @@ def _(rng, n, draw):
 
 
 # ---- Normal only in the limit
+def normal_vectors(normal: Normal, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and weights with all moments of independent standard normal entries up to degree 5 (Stroud and Secrest, 1963)."""
+    unit = np.sqrt(count / 2 + 1) * np.linalg.qr(normal(count, count))[0]  # perpendicular rows, turned at random
+    pairs = [a * one + b * other for one, other in itertools.combinations(unit, 2) for a in (1, -1) for b in (1, -1)]
+    points = np.vstack([np.zeros(count), np.sqrt(2) * unit, -np.sqrt(2) * unit, pairs])
+    return points, np.repeat([2 * count + 4, 2 - count / 2, 1], [1, 2 * count, len(pairs)]) / (count + 2) ** 2
+
+
 @claim("kurtosis-with-normal-entries", rests_on="variance-of-a-score")
 def _(normal, d_k):
     r"""\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k}
@@ -144,7 +140,7 @@ def _(normal, rng, n, d, d_k):
         \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d}
     where v = variance of a row over n keys, after the scale ;; all tokens of squared length d
         ;; entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2
-    v is half the mean squared lead, and the lead of j over l is the score of x with y_j - y_l, of squared length 2 d (1 - cos).
+    v is the mean square of s_j - mean s, the score of x with y_j - mean y; the mean of its squared length is d (1 - c).
         X17: LayerNorm makes the row's variance 1: \mathbb{E}[v] = 1 - \bar c
         the tokens' likeness forgotten: (1 - \bar c) ->
         other pairs only: \frac{1}{n^2} -> \frac{1}{n (n - 1)}

@@ -315,7 +315,7 @@ one query: 1 2 1 7 5
     "repair-head-weights",
     "Repair the weights of several heads",
     kind="repair",
-    equation="variance-under-wrong-scales",
+    equation="scaled-score-variance",
     points=2,
     difficulty=3,
     minutes=10,
@@ -341,10 +341,10 @@ one query: 1 2 1 7 5
             weights must sum to 1: the scale divides the scores, before the softmax
         sqrt(d_model)
             np.sqrt(query.shape[-1]) -> np.sqrt(query.shape[0] * query.shape[-1])
-            each score sums d_k products, not d_model: with sqrt(d_model) the variance is 1 / n_heads, {eq}`variance-under-wrong-scales`
+            each score sums d_k products, not d_model: with sqrt(d_model) the variance is d_k / d_model = 1 / n_heads
         divided by d_k
             np.sqrt(query.shape[-1]) -> query.shape[-1]
-            the root of d_k is missing: the variance would be 1 / d_k, {eq}`variance-under-wrong-scales`
+            the root of d_k is missing: the variance would be 1 / d_k, {eq}`scaled-score-variance`
         softmax over the queries
             all axis=-1 -> axis=-2
             the weights of one query sum to 1: normalise over the keys, the last axis

@@ -182,7 +182,7 @@ my_spread = asked_formula(
 
         with `n`, `v` and `c`. Any form that is equal counts.
     """,
-    equation="spread-within-a-row",
+    equation="row-variance-by-query",
     points=2,
     difficulty=3,
     minutes=8,
@@ -225,9 +225,9 @@ my_spread = asked_formula(
     """,
     why=r"""
         $\mathbb{E}[s_i^2] = v + m^2$. The square of the sum has $n$ terms with the mean $v + m^2$ and $n (n - 1)$ terms with the mean $c +
-        m^2$. So $r = v + m^2 - \frac{1}{n^2} (n v + n (n - 1)\, c + n^2 m^2) = (1 - \frac1n)(v - c)$. With $c = 0$ it is the $1 - 1/n$ of
-        the lesson. What the scores share, $c$, is a shift of the whole row, and softmax sees nothing of it: {eq}`spread-within-a-row` has
-        no sum with the mean of the keys.
+        m^2$. So $r = v + m^2 - \frac{1}{n^2} (n v + n (n - 1)\, c + n^2 m^2) = (1 - \frac1n)(v - c)$. With $c = 0$, as for
+        independent keys, a row of $n$ shows $1 - 1/n$ of the variance. What the scores share, $c$, is a shift of the whole row, and softmax
+        sees nothing of it, just as {eq}`row-variance-by-query` holds no mean of the keys.
     """,
 )
 

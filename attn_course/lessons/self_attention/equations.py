@@ -36,7 +36,7 @@ def _(normal, T, v):
 @claim(
     "heavy-diagonal-of-scores",
     serves="E1 C1",
-    rests_on="scaled-score-variance equal-query-key-moments self-attention-without-projections",
+    rests_on="scaled-score-variance self-attention-without-projections",
     equivalent={r"s_{i j} -> s_{j i}": "scores of X with itself are symmetric"},
 )
 def _(rng, v):
@@ -47,7 +47,7 @@ def _(rng, v):
             0 \quad (i \ne j) -> 0
         X30: the diagonal has variance 1 too: 1 \quad (i \ne j) -> 1
 
-    On it query and key are the same vector, Eq. equal-query-key-moments, and the score is |x_i|^2 / sqrt(v).
+    On it query and key are the same vector, and the score is |x_i|^2 / sqrt(v), with |x_i|^2 = v on average.
     """
     a = rng.uniform(1.3, 2.5)  # two values with mean 0 and variance 1, and not symmetric
     entries, chances = independent([a, -1 / a], [1 / (1 + a**2), a**2 / (1 + a**2)], 2 * v)

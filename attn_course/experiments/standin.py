@@ -5,7 +5,8 @@
     except ModuleNotFoundError:
         from attn_course.experiments.standin import tl, triton
 
-It says nothing about speed, and checks addresses: to read or write outside an array's memory raises IndexError.
+It says nothing about speed, and checks addresses: to read or write outside an array's memory raises IndexError. Where a mask leaves a
+number out, a load without `other` brings infinity.
 """
 
 import itertools
@@ -65,7 +66,7 @@ def _pointed(value: Any) -> Any:
     return Pointer(memory.numpy(), value.storage_offset())
 
 
-def _load(pointer: Pointer, mask: Any = None, other: Any = np.nan) -> Any:
+def _load(pointer: Pointer, mask: Any = None, other: Any = np.inf) -> Any:
     offsets, asked = pointer.at(mask)
     return np.where(asked, pointer.memory[np.where(asked, offsets, 0)], np.float32(other))
 
@@ -95,7 +96,7 @@ tl, triton = ModuleType("standin.language"), ModuleType("standin")
 vars(tl).update(
     constexpr=object(), float32=np.float32, int32=np.int32, program_id=lambda axis: _place[axis], arange=np.arange,
     load=_load, store=_store, dot=_dot, trans=np.transpose, where=np.where, maximum=np.maximum, minimum=np.minimum,
-    sum=_named(np.sum), max=_named(np.max), exp=_own(np.exp), exp2=_own(np.exp2), log=_own(np.log), log2=_own(np.log2),
+    sum=_named(np.sum), max=_named(np.fmax.reduce), exp=_own(np.exp), exp2=_own(np.exp2), log=_own(np.log), log2=_own(np.log2),
     cdiv=lambda a, b: -(-a // b), full=np.full, zeros=np.zeros,
 )  # fmt: skip
 vars(triton).update(jit=Kernel, cdiv=tl.cdiv, language=tl)

@@ -126,6 +126,7 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], call: C
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: an answer must not end the kernel
+        error = _raised_in_kernel(error)
         if isinstance(error, NotImplementedError) and not error.args:  # the stub's; torch raises its own, with a text
             return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
         text = _one_line(error)
@@ -159,6 +160,13 @@ def quiet() -> Iterator[None]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _raised_in_kernel(error: BaseException) -> BaseException:
+    """What was raised in a kernel, if Triton's interpreter has wrapped it: it knows the line."""
+    while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _own_line(error: BaseException) -> tuple[str, str]:

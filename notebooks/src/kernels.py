@@ -2,7 +2,7 @@
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy, which cannot say what lies in which memory. **Can you write it for a GPU, if you start
-# from a sum of two arrays?** Here are nine small kernels, each a little more than the one before. The first is ours, and eight are yours.
+# from a sum of two arrays?** This ladder of small kernels begins with one of ours, and eight are yours.
 #
 # **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
@@ -23,13 +23,23 @@ try:
 except ModuleNotFoundError:  # not on Linux
     from attn_course.experiments.standin import tl, triton
 
+# %% [markdown] id="where"
+# At the end one kernel does the work of these parts of the machine:
+
+# %% id="machine"
+from attn_course import check
+from attn_course.lessons.kernels import figures
+
+figures.machine()
+
 # %% [markdown] id="program"
 # ## Many programs, one block each
 #
 # A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
 # kernel sees an array as a **pointer**, the address of its first number. The next number stands at the address plus 1, so a pointer plus a
 # block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and `tl.store` writes
-# numbers back. This kernel adds two arrays, a block of `B` numbers in each program:
+# numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays, a block of `B` numbers in each
+# program:
 
 
 # %% id="add"
@@ -42,7 +52,10 @@ def add(x, y, out, n, B: tl.constexpr):
 
 # %% [markdown] id="grid"
 # `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, a power of 2. To run the kernel, write how many
-# programs there are in brackets behind it. They are the **grid**:
+# programs there are in brackets behind it. They are the **grid**.
+#
+# Three helpers of ours make many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of
+# NaN, and `finished` complains if a program has stored something in the margins.
 
 # %% id="add-run"
 from attn_course.experiments.guarded import empty, finished, guarded
@@ -52,19 +65,8 @@ programs = triton.cdiv(37, 16)  # 37 / 16, rounded up
 add[(programs,)](x, y, out, 37, B=16)
 print(finished(out)[-5:].tolist())
 
-# %% [markdown] id="where"
-# At the end these parts of the machine are one kernel:
-
-# %% id="machine"
-from attn_course import check
-from attn_course.lessons.kernels import figures
-
-figures.machine()
-
 # %% [markdown] id="add-how"
-# Since 37 is no multiple of 16, the last program has addresses behind the end of the arrays. The **mask** of a load or a store says which
-# addresses count. A GPU does not tell you that a mask is missing, so three helpers do it here: `guarded` copies an array
-# between margins of NaN, `empty` makes an output full of NaN, and `finished` complains if a program has stored something in the margins.
+# As 37 is no multiple of 16, the last program has addresses behind the end:
 
 # %% id="add-picture"
 figures.programs(37, 16)
@@ -87,7 +89,7 @@ print("wrong:", int((finished(out) != x + y).sum()))
 
 # %% [markdown] id="add-answer" tags=["answer"]
 # None is wrong, because the last program adds NaN only to numbers that it does not store. But on a GPU a read outside may end the program,
-# and in the next kernel, where the numbers of a block are summed, one NaN spoils the result.
+# and in a sum one NaN spoils the result.
 
 # %% [markdown] id="rows"
 # ## A row in a loop
@@ -97,8 +99,8 @@ print("wrong:", int((finished(out) != x + y).sum()))
 #
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
-# so row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out; without `other`, anything may stand there.
-# `tl.sum(block, 0)` is the sum of a block.
+# so row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
+# there; where NumPy plays the GPU, `check` puts infinity. `tl.sum(block, 0)` is the sum of a block.
 #
 # `per_row` launches a kernel that makes one number of each row:
 
@@ -113,14 +115,14 @@ def per_row(kernel, x, *more):
 
 
 # %% [markdown] id="sum-turn"
-# In each rung, write your lines in the place of the dots, and run the cell.
+# In each rung, replace the dots and run the cell.
 #
 # **Your turn.** {turn}`row-sum-kernel`
 
 
 # %% id="sum-turn-code" tags=["your-turn"]
 @triton.jit
-def row_sum(x, out, n, B: tl.constexpr):
+def sum_of_row(x, out, n, B: tl.constexpr):
     row = tl.program_id(0)
     total = 0.0
     for start in range(0, n, B):
@@ -129,7 +131,7 @@ def row_sum(x, out, n, B: tl.constexpr):
     tl.store(out + row, total)
 
 
-my_row_sum = partial(per_row, row_sum)  # per_row for this kernel
+my_row_sum = partial(per_row, sum_of_row)  # per_row for this kernel
 check("row-sum-kernel", my_row_sum)
 
 # %% [markdown] id="sum-turn-ours" tags=["ours"]
@@ -175,7 +177,7 @@ check("row-maximum-kernel", my_row_max)
 # %% [markdown] id="spot"
 # ## Spot the mistakes
 #
-# The next kernel is somebody else's, and its results are wrong. `whole_rows` launches it:
+# Here is the launcher of a kernel that somebody else wrote:
 
 
 # %% id="whole-rows"
@@ -215,8 +217,8 @@ check("repair-row-softmax", my_softmax)
 # %% [markdown] id="state"
 # ## The state of a row
 #
-# Now attention for a row of scores that are known. Lesson {lesson}`flash` kept three numbers: the largest score $m$ so far, the sum $\ell$ of
-# $e^{s - m}$, and the sum $a$ of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied by $e^{m - m'}$.
+# Now attention for a row of scores that are known. Lesson {lesson}`flash` kept three numbers: the largest score $m$ so far, the sum `row_sum`
+# of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied by $e^{m - m'}$.
 
 # %% [markdown] id="average-turn"
 # **Your turn.** {turn}`softmax-average-kernel`
@@ -251,8 +253,8 @@ check("softmax-average-kernel", my_average)
 # ## Tiles
 #
 # `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
-# addresses. `tl.dot` multiplies two tiles, which on a GPU is done by units made for it. They want at least 16 numbers on each side.
-# `input_precision="ieee"` asks for products in full float32: by default a GPU may round each factor to 11 binary digits.
+# addresses. `tl.dot` multiplies two tiles, and needs at least 16 numbers along the axis that it sums. By default a GPU may round each
+# factor to 11 binary digits; `input_precision="ieee"` asks for full float32.
 
 
 # %% id="row-blocks"
@@ -287,7 +289,7 @@ check("first-dot-kernel", my_product)
 # ```
 
 # %% [markdown] id="load-rows"
-# A kernel may call another function that is marked like a kernel. These two load and store blocks of whole rows:
+# A kernel may call functions that are marked like a kernel. These two load and store blocks of whole rows of `D` numbers:
 
 
 # %% id="load-rows-code"
@@ -303,16 +305,15 @@ def store_rows(array, i, length, block, D: tl.constexpr):
     tl.store(at, block, mask=i[:, None] < length)
 
 
-# %% [markdown] id="two-axes"
-# A grid may have two axes, and `tl.program_id(1)` is the place on the second:
+# %% [markdown] id="score-rows"
+# This launches a kernel that makes scores:
 
 
-# %% id="score-tiles"
-def score_tiles(kernel, q, k):
+# %% id="score-rows-code"
+def score_rows(kernel, q, k):
     (r, d), n = q.shape, len(k)
     q, k, out = guarded(q), guarded(k), empty(r, n)
-    grid = triton.cdiv(r, 16), triton.cdiv(n, 16)
-    kernel[grid](q, k, out, r, n, d**-0.5, D=d, B=16)
+    kernel[(triton.cdiv(r, 16),)](q, k, out, r, n, d**-0.5, D=d, B=16)
     return finished(out)
 
 
@@ -326,32 +327,35 @@ def score_tiles(kernel, q, k):
 @triton.jit
 def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
-    j = tl.program_id(1) * B + tl.arange(0, B)
-    q_tile, k_tile = load_rows(q, i, r, D), load_rows(k, j, n, D)
-    ...  # s, the tile of scores
-    is_there = (i[:, None] < r) & (j[None, :] < n)
-    tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
+    q_tile = load_rows(q, i, r, D)
+    for start in range(0, n, B):
+        j = start + tl.arange(0, B)
+        k_tile = load_rows(k, j, n, D)
+        ...  # s, the tile of scores
+        is_there = (i[:, None] < r) & (j[None, :] < n)
+        tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
 
 
-my_scores = partial(score_tiles, scores)
+my_scores = partial(score_rows, scores)
 check("tile-of-scores-kernel", my_scores)
 
 # %% [markdown] id="scores-turn-ours" tags=["ours"]
 # ```python
-#     s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
+#         s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
 # ```
 
 # %% [markdown] id="forward"
 # ## Attention
 #
-# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program:
+# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. Our kernels do not store
+# $L$:
 
 # %% id="memory"
 figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
 
 # %% [markdown] id="update"
-# A tile of scores changes the state as a block of scores did. Now each of the `B` queries has a state of its own, so `m` and `row_sum` are
-# columns:
+# A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns of
+# `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys` is the state before the first tile:
 
 
 # %% id="update-code"
@@ -363,11 +367,6 @@ def update(m, row_sum, acc, s, v):
     return new, row_sum, acc * factor + tl.dot(p, v, input_precision="ieee")
 
 
-# %% [markdown] id="no-keys"
-# And this is the state before the first tile:
-
-
-# %% id="no-keys-code"
 @triton.jit
 def no_keys(B: tl.constexpr, D: tl.constexpr):
     m = tl.full([B, 1], float("-inf"), tl.float32)
@@ -388,8 +387,8 @@ def one_head(kernel, query, key, value):
 
 
 # %% [markdown] id="forward-turn"
-# `load_rows` puts zeros in the place of keys that are not there, so their scores are 0, and each would count with $e^0 = 1$. With
-# `tl.where(mask, a, b)` you take `a` where the mask is true, and `b` elsewhere.
+# Keys that are not there are loaded as zeros, so each would count like a real key whose score is 0. `tl.where(mask, a, b)` takes `a` where
+# the mask is true, and `b` elsewhere.
 #
 # **Your turn.** {turn}`attention-kernel`
 
@@ -420,8 +419,8 @@ check("attention-kernel", my_attention)
 # %% [markdown] id="causal"
 # ## Causal
 #
-# Under a causal mask a tile of keys is one of three kinds. Above the diagonal no query sees it, so it is not loaded. Below, all queries see
-# all of it, so it needs no mask. Only the tile on the diagonal needs one.
+# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. Above the diagonal no query
+# sees a key, so it is not loaded. Below, all queries see all keys, so it needs no mask. Only a tile on the diagonal needs one.
 #
 # **Predict**: 24 queries and 24 keys make 36 tiles of 4 by 4. How many are loaded, and how many need the mask?
 
@@ -430,13 +429,12 @@ figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-answer" tags=["answer"]
 # The first 4 queries load one tile of keys, the next 4 load two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile in each row
-# lies on the diagonal, so 6 need the mask.
+# lies on the diagonal, at the edge of what is seen, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general let $n$ tiles, each of $B$ queries and $B$ keys, stand in a row; here $n$ counts tiles, not keys. This share of them is visited,
-# which is about half for large $n$:
+# In general let $N$ tiles of $B$ by $B$ stand in a row, where $B$ divides $T$. This share of all tiles is visited, about half for large $N$:
 #
-# $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
+# $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
 
 # %% [markdown] id="causal-turn"
@@ -489,8 +487,8 @@ check("causal-attention-kernel", my_causal)
 #
 # | yours | the package's |
 # |---|---|
-# | `tl.exp(s - new)` | `tl.exp2(s * slope - new)`, with $\log_2 e$ in `slope` |
-# | one tile after the other | the scores of the next tile are computed before this tile's product with values |
+# | `tl.exp(s - new)` | in half precision `tl.exp2(s * slope - new)`, where `s` is not scaled |
+# | one tile after the other | among whole tiles, the next one's scores are computed before this one's product with values |
 # | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
 # | one head | the grid counts heads too, and `head // GROUP` finds their shared keys |
 #
@@ -498,11 +496,11 @@ check("causal-attention-kernel", my_causal)
 #
 # $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \key{exponential-in-base-two}$$
 #
-# The units for exponentials in a GPU compute powers of 2, so `tl.exp` must multiply by $\log_2 e$ first. If $\log_2 e$ joins the scale, which
-# multiplies each score anyway, this multiplication is saved.
+# The units for exponentials in a GPU compute powers of 2, so `tl.exp` must multiply by $\log_2 e$ first. Here this is saved: `slope` is the
+# scale times $\log_2 e$, and `new` is the maximum of `s * slope`.
 
 # %% [markdown] id="package-ours"
-# Here it is beside PyTorch's attention. If you have climbed the last rung, put `my_causal(*arrays)` in the place of PyTorch's.
+# Here it is beside PyTorch's attention. In the place of PyTorch's, put `my_causal(*arrays)`.
 
 # %% id="agree"
 from attn_course import gpu, verify_lesson
@@ -516,8 +514,9 @@ theirs = gpu.attention(*batched, is_causal=True, backend=backend)[0, 0]
 print("the same output:", torch.allclose(mine, theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
-# **Limits.** The interpreter checks what a kernel computes, and says nothing about its speed. It runs the programs one after the other,
-# where a GPU runs them in any order. Outside the course, `torch.as_tensor` and `torch.empty` take the place of our three helpers.
+# **Limits.** Without a GPU we see what a kernel computes, but not how fast, and tiles that are too narrow for a GPU pass. The programs run
+# one after the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and `torch.empty` take the place of our
+# helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")
@@ -556,7 +555,7 @@ verify_lesson("kernels")
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# So the slower unit alone sets the pace, and with many tiles nearly half of the time is saved, if both take the same time. For this the
+# So with many tiles the slower unit alone sets the pace, and nearly half of the time is saved if both take the same time. For this the
 # package's kernel computes the scores of the next tile first. If its kernels have been measured on a GPU, their rates follow.
 
 # %% id="overlap-measured"

@@ -61,3 +61,36 @@ def test_right_numbers_without_the_launch_of_a_kernel_do_not_pass(define, source
     verdict = assess(get_task("row-lse-kernel"), define(source, "my_row_lse"))
     assert not verdict.passed
     assert "my_row_lse launches no kernel: what it returns must be written by one" in verdict.message
+
+
+LEANS_ON_ZEROS = KERNEL.replace(
+    "tl.store(lse_ptr + tl.program_id(0), 0.0)",
+    "i = tl.arange(0, 32)\n    tl.store(lse_ptr + i, tl.load(scores_ptr + i, mask=i < n_columns), mask=i < 32)",
+)
+LAUNCHED = """
+def my_row_lse(scores):
+    out = torch.zeros(32)
+    row_lse[(1,)](torch.arange(32.0), out, 5, BLOCK=16)
+    read.append(out[4:].tolist())
+    return out
+my_row_lse(None)
+"""
+
+
+def test_what_a_mask_leaves_out_is_no_zero_while_an_answer_is_checked(define, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    answer = define(f"read = []\n{LEANS_ON_ZEROS}{LAUNCHED}", "my_row_lse")
+    assess(get_task("row-lse-kernel"), answer)
+    answer(None)
+    (before, checked, *_, after) = answer.__globals__["read"]
+    assert before == after == [4.0] + [0.0] * 27
+    assert checked == [4.0] + [float("inf")] * 27
+
+
+def test_a_slip_in_a_kernel_is_told_with_its_line(define, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    stores = KERNEL.replace("lse_ptr + tl.program_id(0), 0.0", "lse_ptr, tl.arange(0, 16)")
+    source = f"{stores}\ndef my_row_lse(scores):\n    row_lse[(1,)](torch.ones(3), torch.ones(3), 3, BLOCK=16)\n"
+    said = assess(get_task("row-lse-kernel"), define(source, "my_row_lse")).message
+    assert said.startswith("my_row_lse raised ValueError")
+    assert "of row_lse: `tl.store(lse_ptr, tl.arange(0, 16))`" in said

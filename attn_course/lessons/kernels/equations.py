@@ -104,11 +104,11 @@ def _(rng, T_q, T_k, d_k, d_v, draw):
 
 @claim("causal-tile-share", serves="M1 G1", rests_on="causal-pair-count tiled-attention-bytes")
 def _(rng, n, B, draw):
-    r"""\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
+    r"""\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
     where causal, p = 0 ;; square tiles, B divides T
     Tiles above the diagonal are skipped, those on it cost in full: a little more than half, and only they need the mask.
-        exactly half: \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n} -> \frac{n^2 / 2}{n^2} = \frac{1}{2}
-        the tiles on the diagonal skipped too: all n + 1 -> n - 1
+        exactly half: \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N} -> \frac{N^2 / 2}{N^2} = \frac{1}{2}
+        the tiles on the diagonal skipped too: all N + 1 -> N - 1
         the share of the pairs: \frac{\text{tiles visited}}{\text{tiles}} = \frac{T\, (T + 1) / 2}{T^2} = \frac{T + 1}{2\, T}
     """
     n += draw % 2

@@ -103,6 +103,7 @@ def read_on(x: np.ndarray) -> np.ndarray:
 
 
 READ_ON = "a row reads on into the next, and the last one behind the array: the load needs `mask=j < n`"
+NO_OTHER = "what a load without `other` brings where its mask leaves a number out may be anything; the check makes it infinity"
 ONE_PROGRAM = "the first row is right and the others are NaN: the grid has one program for each row, and each stores at `out + row`"
 
 my_row_sum = rung(
@@ -121,6 +122,7 @@ my_row_sum = rung(
     slips=[
         Wrong("only the first row", partial(first_row, sums), ONE_PROGRAM),
         Wrong("no mask at the load", lambda x: read_on(x).sum(axis=1), READ_ON),
+        Wrong("no other at the load", lambda x: np.where(x.shape[1] % BLOCK, np.inf, sums(x)), NO_OTHER),
         Wrong("the last block dropped", lambda x: full_blocks(x).sum(axis=1), "columns of a last block that is not full are missing"),
         Wrong(
             "only the last block",
@@ -137,7 +139,7 @@ my_row_sum = rung(
     why="A masked load puts `other` in the place of what is not there, and 0 changes no sum.",
     solution="""
         @triton.jit
-        def row_sum(x, out, n, B: tl.constexpr):
+        def sum_of_row(x, out, n, B: tl.constexpr):
             row = tl.program_id(0)
             total = 0.0
             for start in range(0, n, B):
@@ -152,7 +154,7 @@ my_row_sum = rung(
         def my_row_sum(x):
             x = torch.as_tensor(x, dtype=torch.float32, device=device)
             out = torch.full((len(x),), torch.nan, device=device)
-            row_sum[(len(x),)](x, out, x.shape[1], B=16)
+            sum_of_row[(len(x),)](x, out, x.shape[1], B=16)
             return out
     """,
 )
@@ -181,6 +183,7 @@ my_row_max = rung(
             "where a block is not full, columns past the end count as 0: what changes no maximum?",
         ),
         Wrong("no mask at the load", lambda x: np.fmax.reduce(read_on(x), axis=1), READ_ON),
+        Wrong("no other at the load", lambda x: np.where(x.shape[1] % BLOCK, np.inf, maxima(x)), NO_OTHER),
         Wrong("a maximum that starts at 0", lambda x: np.maximum(maxima(x), 0.0), "before the first block the maximum is -inf"),
         Wrong("only the last block", lambda x: last_block(x).max(axis=1), "the maximum must live through the loop"),
     ],
@@ -258,8 +261,8 @@ my_average = rung(
     minutes=5,
     asks=r"""
         `my_average(x, values)` returns for each row of scores `x` $(r, n)$ the average of `values` $(n,)$ under the softmax of the row. One
-        program goes through one row once, in blocks of 16. Scores lie between $-300$ and 300 {lowest}`-300`, and may fall
-        steeply {case}`from 300 down to -300`.
+        program goes through one row once, in blocks of 16. Scores lie between $-300$ and 300 {lowest}`-300`. Later
+        blocks may hold much lower scores than earlier ones {case}`from 300 down to -300`.
     """,
     equation="tiled-attention-update",
     difficulty=3,
@@ -280,9 +283,9 @@ my_average = rung(
             "the sum is rescaled when the maximum grows; the accumulator needs the same factor",
         ),
         Wrong(
-            "no mask at the load of the values",
+            "a load without its mask or `other`",
             lambda x, values: np.where(len(values) % BLOCK, np.nan, _average(x, values)),
-            "what is read behind the end of `values` may be NaN, and 0 times NaN is NaN: that load needs the mask too",
+            "behind the end of a row and of `values` anything may stand, also NaN: both loads need `mask=j < n` and `other`",
         ),
         Wrong(
             "the maximum of the block alone",
@@ -407,13 +410,12 @@ my_scores = rung(
     entry="my_scores",
     minutes=3,
     asks=r"""
-        `my_scores(x, key)` returns $Q K^\top / \sqrt{d}$ for queries `x` $(r, d)$ and keys `key` $(n, d)$.
-        Program $(a, b)$ makes the tile of 16 queries from $16\,a$ on and 16 keys from $16\,b$ on. The width $d$ is a power of 2, and the
-        lengths are any numbers {case}`20 by 16`.
+        `my_scores(q, k)` returns $Q K^\top / \sqrt{d}$ for queries `q` $(r, d)$ and keys `k` $(n, d)$. One program takes 16 queries, and
+        goes through all keys in blocks of 16. The width $d$ is 16 or a larger power of 2, and the lengths are any numbers {case}`20 by 16`.
     """,
     equation="scaled-score",
     difficulty=2,
-    trains="a grid with two axes, and a mask with two axes",
+    trains="a loop over tiles of keys, and a mask with two axes",
     cases=table(*SHAPES, key=lambda rng, rows, d: rng.normal(size=(KEYS[rows], d))),
     judged_by=_scores,
     slips=[
@@ -422,12 +424,12 @@ my_scores = rung(
         Wrong(
             "only the first tile of keys",
             lambda x, key: np.where(np.arange(len(key)) < BLOCK, _scores(x, key), np.nan),
-            "the first 16 columns are right and the others are NaN: the second axis of the grid counts tiles of keys",
+            "the first 16 columns are right and the others are NaN: the loop must go through all keys",
         ),
         Wrong(
             "only the first tile of queries",
             lambda x, key: np.where(np.arange(len(x))[:, None] < BLOCK, _scores(x, key), np.nan),
-            "the first 16 rows are right and the others are NaN: the first axis of the grid counts tiles of queries",
+            "the first 16 rows are right and the others are NaN: the grid counts tiles of queries",
         ),
     ],
     hints="""
@@ -446,21 +448,22 @@ my_scores = rung(
         @triton.jit
         def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)
-            j = tl.program_id(1) * B + tl.arange(0, B)
-            ### BEGIN SOLUTION
-            q_tile, k_tile = load_rows(q, i, r, D), load_rows(k, j, n, D)
-            s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
-            is_there = (i[:, None] < r) & (j[None, :] < n)
-            tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
-            ### END SOLUTION
+            q_tile = load_rows(q, i, r, D)
+            for start in range(0, n, B):
+                j = start + tl.arange(0, B)
+                ### BEGIN SOLUTION
+                k_tile = load_rows(k, j, n, D)
+                s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
+                is_there = (i[:, None] < r) & (j[None, :] < n)
+                tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
+                ### END SOLUTION
 
 
-        def my_scores(x, key):
-            (r, d), n = x.shape, len(key)
-            x, key = (torch.as_tensor(each, dtype=torch.float32, device=device) for each in (x, key))
+        def my_scores(q, k):
+            (r, d), n = q.shape, len(k)
+            q, k = (torch.as_tensor(each, dtype=torch.float32, device=device) for each in (q, k))
             out = torch.full((r, n), torch.nan, device=device)
-            grid = triton.cdiv(r, 16), triton.cdiv(n, 16)
-            scores[grid](x, key, out, r, n, d**-0.5, D=d, B=16)
+            scores[(triton.cdiv(r, 16),)](q, k, out, r, n, d**-0.5, D=d, B=16)
             return out
     """,
 )
@@ -513,9 +516,9 @@ my_attention = rung(
     entry="my_attention",
     minutes=4,
     asks=r"""
-        `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is a power
-        of 2 and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16 queries, and goes through all
-        keys in blocks of 16. Scores may be as low as $-320$ {lowest}`-320`.
+        `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is 16 or a
+        larger power of 2, and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16
+        queries, and goes through all keys in blocks of 16. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="attention",
     difficulty=3,
@@ -590,6 +593,16 @@ def _open_diagonal(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.
     return np.asarray(attention(query, key, value, mask=blocks <= blocks[: len(query), None]))
 
 
+def _diagonal_twice(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """What comes out if the loop takes the block on the diagonal too, without a mask."""
+    n, rest = len(key), -len(key) % BLOCK
+    blocks, causal = np.arange(n + rest) // BLOCK, causal_mask(n, n)
+    own = blocks[:n, None]
+    seen = np.concatenate([blocks <= own, causal & (blocks[:n] == own)], axis=1)
+    key, value = (np.concatenate([np.pad(each, ((0, rest), (0, 0))), each]) for each in (key, value))
+    return np.asarray(attention(query, key, value, mask=seen))
+
+
 def _without_edge(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     blocks = np.arange(len(key)) // BLOCK
     found = np.asarray(attention(query, key, value, mask=blocks < blocks[:, None]))
@@ -614,9 +627,9 @@ my_causal = rung(
     entry="my_causal",
     minutes=5,
     asks=r"""
-        `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, and query $i$ sees the keys $j \le
-        i$. Let the loop end with the keys that all 16 queries see, and write what follows it: the block on the diagonal, with the
-        mask. Blocks above it are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
+        `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, and query $i$ sees the
+        keys $j \le i$. Let the loop end before the block on the diagonal, and write what follows it: this block, with the mask. Blocks
+        above the diagonal are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="causal-tile-share",
     difficulty=3,
@@ -636,6 +649,11 @@ my_causal = rung(
             "in the block on the diagonal a query still sees later keys, and some that are not there",
         ),
         Wrong("the mask of the rung before", _without_diagonal, "in the block on the diagonal a query still sees later keys"),
+        Wrong(
+            "the block on the diagonal in the loop too",
+            _diagonal_twice,
+            "the loop takes the block on the diagonal too, without a mask, so that it counts twice: the last `start` must be below `first`",
+        ),
         Wrong("no block on the diagonal", _without_edge, "the block on the diagonal is missing: the first 16 queries have seen no key"),
         Wrong(
             "its own key hidden",
@@ -645,7 +663,7 @@ my_causal = rung(
         Wrong("only the first tile of queries", partial(_first_queries, _causal), FORWARD[-1].hint),
     ],
     hints="""
-        For the tile of queries that begins at `first`, which keys do all of them see?
+        The tile of queries begins at `first`. With which key does the block on the diagonal begin?
         The loop is `range(0, first, B)`. On the diagonal the keys have the numbers of the queries, so `i` numbers both.
         `tl.where(i[None, :] <= i[:, None], s, float("-inf"))` hides what is too late, and also what is not there.
     """,
@@ -711,6 +729,7 @@ my_softmax = rung(
     ],
     judged_by=_row_softmax,
     slips=[
+        Wrong("no other at the load", lambda x: np.where(x.shape[1] % 64, np.nan, _row_softmax(x)), NO_OTHER),
         Wrong("the padding counted", _as_handed_out, "the shares of a row sum to less than 1: the padding counts with e^0"),
         Wrong("only the first row", partial(first_row, _row_softmax), ONE_PROGRAM),
         Wrong("not divided", lambda x: np.exp(x - x.max(axis=1, keepdims=True)), "the terms are still to be divided by their sum"),

@@ -32,11 +32,11 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# What does the one head lack? Suppose that its weights ignore the symbols: the place before always has the weight $p$, the place after the weight
-# $r$, and let $p \ge r$. Then the head cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
+# What does the one head lack? Take one position, and suppose that its row of weights ignores the symbols: the place before always has the
+# weight $p$, the place after the weight $r$. Let $p \ge r$. Then the head cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
 
 # %% [markdown] id="why-lead"
-# The linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
+# For this question the linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
 # of $b$. It is linear in the output, which mixes values by their weights. So a symbol $s$ with the weight $w$ adds $w\, u_s$ to the lead, where
 # $u_s$ depends on $s$ alone. We change only the symbols before and after. The other symbols, the places and all weights stay the same, so they
 # add one fixed number $c$.
@@ -56,8 +56,8 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # One row of weights cannot serve both questions, however wide the head is, if the row ignores the symbols and the answers are linear in the
-# output. Several heads have several rows. A network behind one head can learn to take its mixture apart: section {section}`more` shows it, and
-# the rows of trained heads.
+# output. Several heads have several rows. A network behind one head can learn to take its mixture apart (section {section}`more`, which also
+# shows the rows that trained heads learned).
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -190,7 +190,8 @@ check("layer-without-a-head", my_layer_without)
 # tokens after $j$ hidden. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
 
 # %% [markdown] id="groups"
-# Every step reads the whole cache. To make the cache smaller, Shazeer (2019) let all query heads share one key head and one value head.
+# Every step reads the whole cache. To make it smaller, Shazeer (2019) let all blocks of queries, the query heads, share one block of keys, the
+# key head, and one of values.
 # **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0 and $H_{kv}$
 # key heads:
 #
@@ -249,8 +250,9 @@ print("as PyTorch has it:", np.allclose([layer(token)[0] for token in x], theirs
 # ## Your class and a real model
 #
 # We give the class layer 16 of SmolLM2, counted from 0. This model tells queries and keys their places by a rotation (lesson
-# {lesson}`self_attention`), so we add that with `rope`. A token's place is the number of tokens in the cache before it joins. If the model is
-# on your machine, the cell compares what class and model return:
+# {lesson}`self_attention`), so we add that with `rope`, where `layout` says which columns turn as a pair. A token's place is the number of tokens
+# in the cache before it joins. If the model is on your machine, the cell gives the class what the layer's heads read, `read`, and compares what
+# both return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -288,11 +290,15 @@ figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
 # names the next one right about three times out of four, on average over six draws.
 
 # %% [markdown] id="real-question"
-# In our sentence, head 0 of layer 16 is one of four heads, out of 270, that on average give more than 0.65 of their weight to the token before.
-# Do the four share the work of copying? We silence head 0; then, as a control, head 3 of the same layer, which looks at the first token; then all
-# at once the other three of the four, in other layers. As a second control, the model also names the next tokens of a story.
+# In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight to the token before, on average
+# over the queries after the first. Do the four share the work of copying? We silence
 #
-# **Predict** which of the three costs the copying most, and whether it costs the story much. This is a bet: the maps alone do not tell.
+# - head 0,
+# - as a control head 3 of the same layer, which looks mostly at the first token,
+# - the other three of the four, which are in other layers, at once.
+#
+# As a second control the model also names the next tokens of a story. **Predict** which of the three costs the copying most, and whether it
+# costs the story much. This is a bet: the maps alone do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -304,8 +310,8 @@ for name in SILENT:  # copying: the smallest and the largest share in the six dr
     print(f"story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, so head 0 is not
-# simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
+# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, less than without
+# the three others, so head 0 is not simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
 # works by notes, this does not show (lesson {lesson}`induction` goes on).
 
 # %% id="verify-lesson"
@@ -329,8 +335,8 @@ verify_lesson("heads")
 # - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
 # - A map does not say what a head is for: silence it, with other heads and another text for control.
 #
-# What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads read several
-# things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
+# What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads can read
+# several things at once and keep them apart for what reads the layer linearly, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
 
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?
@@ -352,15 +358,15 @@ for name in MODELS:
 
 # %% [markdown] id="mixture" tags=["answer"]
 # So one head can do it, with weights of about 0.69 and 0.29. Equal ones would give $(a, b)$ and $(b, a)$ the same mixture. Without the network
-# the head names only the symbol with the larger weight, as the proof says. From text to text a weight differs by less than 0.03 (standard
-# deviation), so the rows hardly depend on the symbols.
+# the head names the symbol with the larger weight; the proof says that it cannot always name the other. From ring to ring a weight differs by
+# less than 0.03 (standard deviation), so the rows hardly depend on the symbols.
 
 # %% [markdown] id="sum"
 # What, then, do several heads give? Each has its own map of values, by {eq}`attention-of-one-head` and {eq}`output-projection-sums-heads`:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# Let these be multiples $c_h$ of one matrix. The rows of $P_h$ sum to 1, so
+# Let the products $W_V^{(h)} W_O^{(h)}$ be multiples $c_h$ of one matrix. The rows of $P_h$ sum to 1, so
 #
 # $$\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1} \label{signed-mixture-row-sums}$$
 #
@@ -410,8 +416,8 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     print(f"H = {n_heads}, width {d_k:3d}: {count:4.1f} M weights, {work:5.1f} GFLOP")
 
 # %% [markdown] id="cache-bytes"
-# Eight narrow heads cost what one wide head costs, in memory too. While a model writes $T$ tokens, its cache saves all but $T$ of
-# $T (T + 1) / 2$ projected rows. It keeps for each token, with $b$ bytes for a number,
+# In parameters, these products and the cache eight narrow heads cost what one wide head costs; only their eight maps take more. Without a cache
+# step $t$ projects $t$ rows, with it one. The cache keeps for each token, with $b$ bytes for a number,
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #
@@ -447,7 +453,7 @@ for alpha in (1.0, 5.0, 20.0):
     print(f"at the two ends {error[[0, -1]].round(2)}")
 
 # %% [markdown] id="filters-ends"
-# In the middle the heads come as near to the filter as one likes, and at the ends they never do. There the filter reads a zero, but a softmax
+# In the middle the heads come as near to the filter as one likes, but not at the ends. There the filter reads a zero, but a softmax
 # must give its weight to some key, and the nearest one gets it.
 
 # %% [markdown] id="break"

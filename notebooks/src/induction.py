@@ -204,6 +204,7 @@ figures.arrival(copies.results[0]["two layers"])
 #
 # Curves that rise together may have a common cause. So we silence heads: they pass on zeros. Try it in the model that you have just trained.
 # The cell prints each head's induction score and its mean weight on the word before. Which single head, put into `silent`, breaks the copying?
+# (In our run it was head 2 of the first layer, and none of the second.)
 
 # %% id="cause-yours" tags=["live"]
 for name, layers in lab.head_scores(copier, test).items():
@@ -212,8 +213,6 @@ silent = [(0, 0)]  # (layer, head), both counted from 0
 print("right:", lab.tested(copier, test, silent=silent)["copied"])
 
 # %% [markdown] id="cause-record"
-# In our run this was head 2 of the first layer.
-#
 # In the three recorded models we silence three of the four heads of one layer. In the first layer we leave the head with the largest weight on
 # the word before, in the second the one with the largest induction score. As a control, we leave the head with the smallest. The texts are
 # new ones:
@@ -224,8 +223,9 @@ for name in copies.results[0]["one head left"]:
     print(f"left: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In the first layer, the head that looks back is nearly enough by itself. In the second, one induction head by itself still copies 62 to 82 %
-# of the words. If we leave the head with the smallest weight or score instead, at most 22 % are copied. So both kinds are needed.
+# In the first layer, the head that looks back is nearly enough by itself. In the second, several heads have a large score, and one of them by
+# itself still copies 62 to 82 % of the words. If we leave the head with the smallest weight or score instead, at most 22 % are copied. So both
+# kinds are needed.
 #
 # Now we test the derivation, one role at a time. First only the queries of the second layer read the words $X$ alone, without what the first
 # layer added; then only the keys; then only the values. **Predict** which of the three changes breaks the copying.
@@ -237,8 +237,9 @@ for role in ("query", "key", "value"):
 
 # %% [markdown] id="cause-answer" tags=["answer"]
 # The keys do. Without what the first layer added to them, these models copy no better than a single layer. Queries and values can nearly do
-# without it, because each needs only the word at its own place. So of the four terms of {eq}`scores-of-second-layer` the second is the one that
-# matters here: the model has found K-composition by itself. In your own model, try `lab.tested(copier, test, word_only=["key"])`.
+# without it, because each needs only the word at its own place. So of the three terms of {eq}`scores-of-second-layer` in which the first layer
+# speaks, the second is the one that matters here: the model has found K-composition by itself. In your own model, try
+# `lab.tested(copier, test, word_only=["key"])`.
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -268,7 +269,8 @@ if model.is_here:
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
 measured = COPYING.load()
-rows = {"the eight": measured.values("silenced", "eight")}
+rows = {"silencing": measured.values("copied")}
+rows["the eight"] = measured.values("silenced", "eight")
 rows["eight others"] = measured.values("others of these layers", "eight", "mean")
 for name in ("head 0 of layer 16", "three others that look one back"):
     rows[name] = measured.values("silenced", name)
@@ -277,8 +279,8 @@ for name, shares in rows.items():
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without the eight, no token is copied in any of the six draws. Without eight others, on average over three sets, 48 to 71 % are. Without head
-# 0 of layer 16, 2 to 12 % are; without three others that look one back (lesson {lesson}`heads`), 49 to 80 % are. To copy, SmolLM2 needs the
-# eight, and this one head that looks back.
+# 0 of layer 16, 2 to 12 % are; without three others that look one back (lesson {lesson}`heads`), 49 to 80 % are. So here copying hangs on this
+# one head that looks back, and on the eight together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
@@ -326,8 +328,8 @@ verify_lesson("induction")
 # - An earlier head that looks one back can write this word into the place, and a later head reads it with its keys.
 # - In our small model the two kinds of heads arrive together, within 75 steps. Silencing shows that both are needed.
 #
-# So our small model copies with two heads in a row. SmolLM2 needs such heads, too: one in layer 16 that looks one token back, and eight in
-# layers 17 to 23. That the later heads read with their keys was tested in the small model only. Now the
+# So our small model copies with two kinds of heads in a row. In SmolLM2 copying hangs on such heads, too: one in layer 16 that looks one token
+# back, and eight in layers 17 to 23 together. That the later heads read with their keys was tested in the small model only. Now the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="every-head"

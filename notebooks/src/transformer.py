@@ -27,13 +27,12 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # probabilities, each given the words before it, multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
-# All $S=10752$ stories are drawn equally often. Since $-\ln$ is convex, the mean of $-\ln p_i$ is at least $-\ln$ of the mean of $p_i$. This
-# mean is at most $1/S$, because the $p_i$ sum to at most 1:
+# All $S=10752$ stories are drawn equally often. The graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean of
+# $p_i$ (Jensen, lesson {lesson}`softmax`). This mean is at most $1/S$, because the $p_i$ sum to at most 1:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
-# So no model can have a mean loss below $\ln(10752) / 28 = 0.33$ a word. This is our **floor**: a model that sits on it knows the
-# language perfectly.
+# So no model can have a mean loss below $\ln(10752) / 28 = 0.33$ a word. Who sits on this **floor** knows the language.
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
@@ -132,7 +131,7 @@ allowed = allowed_ours if my_allowed is ... else my_allowed
 # %% [markdown] id="model-text"
 # Queries and keys are told their places by a rotation (lesson {lesson}`self_attention`). Two neighbouring features make a complex number, and
 # a factor $e^{i \omega t}$ turns it by an angle that grows with the place $t$. Pair $j$ has $\omega_j = \theta^{-2j / d_k}$, where $\theta$ is
-# chosen. So a score depends on how far two places lie apart, and a kept key is never turned again.
+# chosen. So of two places a score keeps only how far they lie apart, and a kept key is never turned again.
 
 
 # %% id="turned-code"
@@ -150,8 +149,8 @@ def turned(x, first, theta):  # x: (..., places, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now all of attention: heads that may share key heads (lesson {lesson}`heads`), your mask, and a cache. In it each block has two lists, and each
-# step adds the keys and values of its new words to them. The matrices are those of `block`, which comes next; `shared` heads use one key head:
+# Now all of attention: heads that may share key heads (lesson {lesson}`heads`), your mask, and a cache, in which each block has a list of keys
+# and one of values. The matrices are those of `block`, which comes next. Each `block.shared` query heads use one key head:
 
 
 # %% id="attend-code"
@@ -164,7 +163,7 @@ def attend(block, x, cache):  # x: (..., new, d)
     q = turned(heads(block.w_query), kept, block.theta)
     keys.append(turned(heads(block.w_key), kept, block.theta))
     values.append(heads(block.w_value))
-    k, v = torch.cat(keys, -2), torch.cat(values, -2)  # of all words
+    k, v = torch.cat(keys, -2), torch.cat(values, -2)  # (..., heads, words, d_k)
     k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # as many heads as q
     unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0
     scores = (q @ k.mT / block.d_k**0.5).masked_fill(unseen, -torch.inf)
@@ -175,9 +174,9 @@ def attend(block, x, cache):  # x: (..., new, d)
 # %% [markdown] id="model"
 # ## The whole model
 #
-# How large should the first, random weights be? A matrix whose entries have a variance of 1 over its number of rows gives out numbers about as
-# large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as well. Then all
-# parts together add about as much as a single undivided one (section {section}`deep`).
+# How large should the first, random weights be? A matrix of independent entries with mean 0 and a variance of 1 over its number of rows gives out
+# numbers about as large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as
+# well (`parts` is $2L$ there). Then all parts together add about as much as a single undivided one (section {section}`deep`).
 
 
 # %% id="first-weights"
@@ -293,7 +292,7 @@ for name in record.results[0]["loss"]:
 # model writes, it repeats that word. Without the mask the next word stood in view, and when the model writes, it is not there yet. Both losses
 # were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
 # sees the answer gets below it. And the honest ones? They lie only 0.006 above the floor of all stories, yet one story in seven is not true.
-# For 0.006 a word are 0.17 a story, and $e^{-0.17}$ is 0.84: small losses add up while a model writes.
+# For 0.006 a word are 0.17 a story, and {eq}`loss-floor` promises no more than $e^{-0.17} = 0.84$ for the share of true ones.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -317,7 +316,7 @@ def write(model, ids, count, choose=likeliest):
 
 
 # %% [markdown] id="write-text"
-# We let it end the stories that were kept back. Then one pass without a cache reads them whole. It must find the same words likeliest:
+# We let it end the stories that were kept back. Then one pass with an empty cache reads them whole. It must find the same words likeliest:
 
 # %% id="write-check"
 from attn_course.experiments.stories import text
@@ -325,7 +324,7 @@ from attn_course.experiments.stories import text
 ended = write(mine, kept_back[:, :13], 16)  # given all up to the helper's name
 print(text(ended[0, 1:13]), "...", text(ended[0, 13:]))
 whole = mine(ended).argmax(-1)  # row t is about word t + 1
-print("the same words without a cache:", torch.equal(whole[:, 12:-1], ended[:, 13:]))
+print("the same words in one pass:", torch.equal(whole[:, 12:-1], ended[:, 13:]))
 share = (ended == kept_back).all(-1).float().mean().item()
 print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 
@@ -444,7 +443,7 @@ verify_lesson("transformer")
 #
 # $$\mathrm{GELU}(x) = x \Bigl( \frac{1}{2} + \frac{1}{\sqrt{2\pi}} \int_{0}^{x} e^{-t^2 / 2}\, dt \Bigr) \label{gelu-as-integral}$$
 #
-# For both, the gate of $x$ and that of $-x$ sum to 1, so two units together can pass a number on unchanged:
+# For both, the gate of $x$ and that of $-x$ sum to 1, so two units of one reading can together pass a number on unchanged:
 #
 # $$x = \mathrm{GELU}(x) - \mathrm{GELU}(-x) = \mathrm{SiLU}(x) - \mathrm{SiLU}(-x) \label{gates-of-opposite-inputs}$$
 #
@@ -494,7 +493,7 @@ print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f
 #
 # The first factor is the norm's own derivative, {eq}`rms-norm-jacobian`. It takes away what points along $y$, and divides by the root mean
 # square of $y$. The second one may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors
-# usually grows or shrinks.
+# grows or shrinks, unless all $f$ are small.
 
 # %% [markdown] id="start"
 # And how much does each part of a fresh model add? Each ends with a matrix $W_l$ of $m$ rows. It adds $h_l W_l$ to the

@@ -1,5 +1,6 @@
 """Two lines of a backward pass, for a reader who left them open; and backward passes with one wrong line each, drawn to be found out."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +34,15 @@ def key_gradient(d_scores: np.ndarray, query: np.ndarray) -> np.ndarray:
 def or_ours(d_scores: Any, d_key: Any) -> tuple[Any, Any]:
     """Return the functions of the two turns: the reader's, or ours where the dots still stand."""
     return score_gradient if d_scores is ... else d_scores, key_gradient if d_key is ... else d_key
+
+
+def sentences() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    """Return what is read and what is new, as numbers of an animal (0 to 3), a thing (4 to 7) and a last word (0 to 5).
+
+    Nothing that is read has the last word 1 or 4 with the animal 0 or the thing 4; both of these with both is new.
+    """
+    every = itertools.product(range(4), range(4, 8), range(6))
+    return [each for each in every if each[2] not in (1, 4) or (each[0] != 0 and each[1] != 4)], [(0, 4, 1), (0, 4, 4)]
 
 
 def exam(train: Any, forward: Any, sentences: Sequence[tuple[int, int, int]], meant: Any, starts: int = 20) -> str:

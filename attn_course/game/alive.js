@@ -139,7 +139,7 @@ const start = (root) => {
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",
-    none: " None of the numbers that were tried hides it.",
+    none: " It shows on all numbers that were tried.",
     nearly: " None that were tried hide it, but very large ones make the sides equal to the digits shown.",
   };
   const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };

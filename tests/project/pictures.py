@@ -58,7 +58,7 @@ def main() -> None:
             page.evaluate("document.fonts.ready")
             page.mouse.move(0, 0)
             _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
-            page.set_content(f"{style}<div>{answer()}{cards.rich(refused().verdict)}</div>")
+            page.set_content(f"{style}<div style='justify-content: start'>{answer()}{cards.rich(refused().verdict)}</div>")
             _save(page.locator("body > div").screenshot(), f"red_card{ending}.png")
         browser.close()
 

@@ -127,9 +127,8 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
     told = BACK if name == BACKWARDS else f"{way} {WAY}"
-    return drawing.finish(
-        title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=VIEWS[:: -1 if name == BACKWARDS else 1]
-    )
+    views = () if name == BACKWARDS else VIEWS  # its way back makes no sense in pieces
+    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=views)
 
 
 FROM_ONE = (

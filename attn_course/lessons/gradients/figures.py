@@ -89,8 +89,7 @@ def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_o
         f"output {_exact(z)} and the loss {_exact(d_z @ z)}. Back: the gradient is {_exact(d_z)} at the output and {_exact(cost)} at the "
         f"weights, their costs; less their mean, {_exact(mean)}, and times the weights it is {_exact(d_s)} at the scores."
     )
-    views = [(0, 0, 382, bottom + 4), (272, 0, 346, bottom + 4)]
-    publish_diagram(drawing.finish(title="One row forward and back", caption=caption, alt=alt, views=views))
+    publish_diagram(drawing.finish(title="One row forward and back", caption=caption, alt=alt))
 
 
 def _exact(entries: ArrayLike) -> str:

@@ -180,7 +180,7 @@ class Deck:
             self._add("question", self.html(question), _later(self.html(told))).said.append(more)
         else:
             self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
-            self._lead = "" if equation else _leading(part)
+            self._lead = "" if equation or part.startswith("<details") else _leading(part)
 
     def _equation(self, latex: str) -> None:
         self._add("equation", self.html(self._lead), self.html(f"$${latex}$$"))

@@ -5,7 +5,7 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 65 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
@@ -27,7 +27,7 @@ for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
 
 # %% [markdown] id="where"
 # Sdpa took about a sixth of eager's time, though both do the same two matrix products. (The gap is widest at these 16 features.) Eager stores
-# the scores and the weights, and sdpa never does. Here are these two tables in the machine:
+# the scores (before and after the scale) and the weights, and sdpa never does. Here are scores and weights in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -78,7 +78,7 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="one-pass-answer" tags=["answer"]
 # The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the
 # accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
-# shrinks, and the output becomes 4. At the first key the factor was $e^{-\infty} = 0$, which does no harm: there was nothing to keep.
+# shrinks, and the output becomes 4. At the first key the factor was $e^{-\infty} = 0$: there was nothing to keep.
 
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
@@ -180,7 +180,7 @@ print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 # values pass by about half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So for the
 # bytes, $B_q$ should be as large as the fast memory allows.
 #
-# Press play. Then put more queries in a tile. Which bar shrinks, and which grows?
+# Press play. Then put more queries in a tile. Which bar shrinks?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -221,7 +221,7 @@ print(next_tokens())
 
 # %% [markdown] id="real-notice"
 # All digits agree. (Without the model these are stored, and your loop is compared with it on one stored step.) Now we break the step. It gets
-# the new maximum in place of the old one, so its factor is always $e^0 = 1$. Our three keys would then give 5 and not 4. And the model?
+# the new maximum in place of the old one, so its factor is always $e^0 = 1$. Our three keys would then give 5, not 4. And the model?
 
 
 # %% id="real-break" tags=["live"]

@@ -95,8 +95,8 @@ figures.machine()
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
 # %% [markdown] id="backward-softmax-mean"
-# The term with $l = j$ brings $dP_{ij}\, p_{ij}$. The rest is $-p_{ij}$ times $\sum_l p_{il}\, dP_{il}$, the **mean cost** of the row under
-# its weights. We call it $\delta_i$. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
+# The bracket $[l = j]$ brings $dP_{ij}\, p_{ij}$. The $-p_{ij}$ behind it brings $-p_{ij}$ times $\sum_l p_{il}\, dP_{il}$, the **mean cost**
+# of the row under its weights. We call it $\delta_i$. For all rows at once, with a column of ones $\mathbf{1}$ that copies each $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
@@ -240,7 +240,7 @@ for name, our, their in zip("PSQKV", ours, theirs, strict=True):
 # ## Teach "it" whom it stands for
 #
 # In *cat saw clock because it was curious*, "it" is the cat. If it was *broken*, "it" is the clock. Can attention learn this with your
-# backward pass, if no sentence that it reads has "curious" or "broken" together with "cat" or "clock"?
+# backward pass, if "curious" and "broken" have met neither "cat" nor "clock" in any sentence that it reads?
 #
 # The endings *tired*, *curious* and *clumsy* mean the animal, *heavy*, *broken* and *loose* the thing. "It" must know the ending, so in this
 # small model it asks with **the query of the last word**. The keys and values are those of the two nouns.
@@ -321,7 +321,8 @@ for key_step in (0, 1):
     scores.append(queries @ keys.T / math.sqrt(8))
 figures.learned_scores(lasts, nouns, *scores, never)
 alike = np.corrcoef(keys)  # of the model whose keys learned
-print(f"cat and dog {alike[0, 1]:.2f}, cat and clock {alike[0, 4]:.2f}")
+print(f"two animals: at least {alike[:4, :4].min():.2f}", end=", ")
+print(f"an animal and a thing: at most {alike[:4, 4:].max():.2f}")
 
 # %% [markdown] id="train-why"
 # Nobody told the keys which nouns are alive. But nearly every step moves the key of the right noun towards the query and that of the other
@@ -387,8 +388,8 @@ figures.steps_explorable()
 #
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
 # rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. A
-# weight grows only if its score rises by more than the mean of its row under the weights, and the value 1, with its large weight, keeps
-# that mean higher.
+# weight grows only if its score rises by more than the scores of its row do on average, under the weights, and the value 1, with its large
+# weight, keeps that average higher.
 #
 # </details>
 

@@ -310,8 +310,8 @@ for name in SILENT:  # copying: the smallest and the largest share in the six dr
     print(f"story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, less than without
-# the three others, so head 0 is not simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
+# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, about as much as
+# without the three others, so head 0 is not simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
 # works by notes, this does not show (lesson {lesson}`induction` goes on).
 
 # %% id="verify-lesson"
@@ -449,7 +449,7 @@ for alpha in (1.0, 5.0, 20.0):
         scores = -alpha * (place - place[:, None] - shift) ** 2
         by_heads += softmax(scores) @ signal * tap
     error = np.abs(by_heads - convolved)
-    print(f"alpha = {alpha:4.1f}: largest error {error[1:-1].max():.8f}, ", end="")
+    print(f"alpha = {alpha:4.1f}: error inside {error[1:-1].max():.8f}", end=", ")
     print(f"at the two ends {error[[0, -1]].round(2)}")
 
 # %% [markdown] id="filters-ends"

@@ -5,7 +5,7 @@
 # trained model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive while a small
 # model trains, then find it in a real model and switch it off.
 #
-# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 56 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="name"
@@ -87,9 +87,9 @@ for place in (4, 3):
 # %% [markdown] id="layers"
 # ## It takes two layers
 #
-# Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ alone. If we exchange word $j - 1$, the bracket in
-# {eq}`match-of-word-before` can change, but the score of place $j$ stays the same for every place $i$ from $j$ on. So this head cannot follow
-# the rule. It could if an earlier head had written word $j - 1$ into place $j$:
+# Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ and its place alone. If we exchange word $j - 1$,
+# the bracket in {eq}`match-of-word-before` can change, but the score of place $j$ stays the same for every place $i$ from $j$ on. So these
+# cannot be the scores of this head. They could if an earlier head had written word $j - 1$ into place $j$:
 
 # %% id="layers-figure"
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
@@ -195,7 +195,7 @@ for name in ("one layer", "two layers"):
 figures.arrival(copies.results[0]["two layers"])
 
 # %% [markdown] id="arrive-notice"
-# One layer is right about once in ten times, little more often than a guess among the 16 words of the text would be. Two layers stay below 0.3
+# One layer is right about once in ten times, where a guess among the 16 words of the text would be right once in sixteen. Two layers stay below 0.3
 # at first. Then, within 75 steps, copying rises above 0.9. The two other curves rise with it, from below 0.2 to above 0.7. This begins at step
 # 150 in the draw shown, and at step 250 in the third.
 
@@ -378,7 +378,7 @@ seen = LENS.load()
 ranks = {name: seen.values("rank", name) for name in seen.results[0]["rank"]}
 print("behind 0, 3, 6, ... 30 layers")
 for name, found in ranks.items():
-    print(f"{name:20}", np.median(found, axis=0)[::3].astype(int))
+    print(f"{name:20}", np.median(found, axis=0)[::3].round().astype(int))
 figures.depths(ranks)
 
 # %% [markdown] id="lens-answer" tags=["answer"]
@@ -416,7 +416,7 @@ for part in PARTS:
 
 # %% [markdown] id="who-notice"
 # The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has hardly any share, and without it 28 to 41 % are right. A share tells what a part says itself. To learn whether it is
+# first attention has the smallest share but in one model, and without it 28 to 41 % are right. A share tells what a part says itself. To learn whether it is
 # needed, we have to silence it.
 
 # %% [markdown] id="sources"

@@ -4,7 +4,7 @@
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy, which cannot say what lies in which memory. **Can you write it for a GPU, if you start
 # from a sum of two arrays?** This ladder of small kernels begins with one of ours, and eight are yours.
 #
-# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 65 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
 # plays it.
 

@@ -78,8 +78,8 @@ figures.machine()
 
 # %% [markdown] id="row-derived"
 # **In general.** Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let
-# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. The means shift all scores of the row by the
-# same number, so they are in no lead. In $q \cdot k = \sum_i q_i k_i$ the query is fixed, so the term $q_i k_i$ has the variance
+# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. A mean $m$ of the keys adds the same $q \cdot m$
+# to all scores of the row, so it is in no lead. In $q \cdot k = \sum_i q_i k_i$ the query is fixed, so the term $q_i k_i$ has the variance
 # $q_i^2\, \sigma_k^2$. And the variances of uncorrelated terms add. So, over the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
@@ -122,8 +122,8 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Not divided, the largest of 64 weights is 0.80 on average at $d_k = 64$ and 0.95 at 1024, though there is nothing to be sure of: the layer
-# believes in noise. Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
+# Not divided, the largest of 64 weights is 0.80 at $d_k = 64$, on average over these queries, and 0.95 at 1024, though there is nothing to be
+# sure of: the layer believes in noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both.
 #
 # The third picture shows for each query the largest factor by which the Jacobian of its softmax stretches a change of the scores. Not
 # divided, the mean even rises at first: a Jacobian is largest where two keys share the weight. So look at the dots near the floor: 11 of
@@ -145,7 +145,7 @@ check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
-# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8. The usual divisor, 8, would leave scores that differ by about 0.1.
+# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8. The usual divisor, 8, would leave scores of deviation 0.1.
 
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
@@ -246,7 +246,7 @@ for name, layer in layers.items():
 # Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0,
 # and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long gradients.
 # Section {section}`measured` makes all gradients equally long, beside a control, and wins back nearly all of the delay. So the suspicion
-# is nearly right: what harms is that gradients are small for some queries and large for others.
+# is nearly right: what harms is that some gradients are small beside others.
 #
 # This was one small task, in which we have not shown that variance 1 is the *best* start.
 
@@ -293,8 +293,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
 # and from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="trained"
-# **And SmolLM2?** It proves less than it seems. It was trained with the division, so its matrices count on it. And after training the
-# variance is not 1:
+# **And SmolLM2?** The first cell proves less than it seems. The model was trained with the division, so its matrices count on it. And after
+# training the variance is not 1:
 
 # %% id="trained-code"
 variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
@@ -302,7 +302,7 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="holds"
-# Whatever it was at the start, the division did not hold it at 1. After training a wide row need not be chance. Section
+# So the division does not hold it at 1. After training a large variance in a row need not be chance. Section
 # {section}`similar` tells how today's large models hold their scores *during* training.
 
 # %% id="verify-lesson"
@@ -313,7 +313,7 @@ verify_lesson("scaling")
 #
 # | what, and when | formula |
 # |---|---|
-# | one row; $q$ fixed, entries of $k$ uncorrelated, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
+# | one row; $q$ fixed, entries of $k$ uncorrelated, of one variance, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
 # | the scale; entries independent, mean 0, variance 1, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | all scores; entries independent, mean 0, {eq}`score-variance-from-deviations` | {key}`score-variance-from-deviations` |
 
@@ -323,7 +323,7 @@ verify_lesson("scaling")
 # - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which under the usual assumption is $d_k$ on
 #   average.
 # - The scale is no new ability, for $W_Q$ can hold the factor. It changes the training. In our task a start of variance 64 took SGD six
-#   times the steps.
+#   times the steps or more.
 
 # %% [markdown] id="summary-answer"
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. With independent entries
@@ -373,7 +373,7 @@ products = {
     "related entries in q": related_q * k,
     "related in q and in k": related_q * related_k,
     "means 0.5": (q + 0.5) * (k + 0.5),
-    "q and k correlated, ρ = 0.5": q * (0.5 * q + np.sqrt(0.75) * k),
+    "q and k correlated, r = 0.5": q * (0.5 * q + np.sqrt(0.75) * k),
     "q = k": q * q,
 }
 divided = {name: each.sum(axis=1) / 4 for name, each in products.items()}
@@ -383,7 +383,7 @@ figures.broken_assumptions(divided)
 # Only related entries in $q$ alone do no harm: each of their covariances meets one of $k$ that is 0. In both vectors they give
 # $1 + 15 \cdot 0.25 = 4.75$.
 #
-# In the last two, $q$ and $k$ depend on each other, and a divided score has the mean $\rho \sqrt{d_k}$, which grows with the width.
+# In the last two, $q$ and $k$ have the correlation $r$ (0.5 and 1), and a divided score has the mean $r \sqrt{d_k}$, which grows with the width.
 # Training makes such scores. That is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$ itself.
 
 # %% [markdown] id="kurtosis"
@@ -444,10 +444,10 @@ print("q.k / sqrt(d_k)", reference.scaled_dot_scores(query, key)[0].round(2))
 print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 
 # %% [markdown] id="spot-cosine"
-# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key. The work is no obstacle, for the lengths of $T_q$ queries and $T_k$
+# So $q \cdot k / \sqrt{d_k}$ is no cosine: of two keys at one angle below 90° it prefers the longer. The work is no obstacle, for the lengths of $T_q$ queries and $T_k$
 # keys take $(T_q + T_k)\, d_k$ products, and the scores $T_q T_k d_k$ anyway.
 #
-# The obstacle is the softmax. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
+# The obstacle is the softmax, written $\sigma$ here. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
@@ -494,9 +494,9 @@ for kind in ("scaled", "unscaled"):
         print(f"  {what:14s}{record.values('first', '64', kind, what).mean():.2f}")
 
 # %% [markdown] id="silent"
-# The mean length falls by a third only, and a larger step would make up for that. But without the scale the gradients are *unequal*. A
+# The mean length falls by a third only, and by itself a larger step would make up for that. But without the scale the gradients are *unequal*. A
 # quarter of the queries is **silent**, with a $g$ shorter than 0.01: one key has nearly all the weight, and mostly it is a wrong one. The
-# loudest tenth, where mostly two keys happen to share the weight, has 44 % of the length of all. No step size suits both.
+# loudest tenth, where mostly two keys happen to share the weight, has 44 % of the length of all.
 
 # %% [markdown] id="ways"
 # Is that the harm? In each batch, let every $g$ keep its direction, but give all the *same* length, the mean of the batch. As a control,
@@ -508,11 +508,11 @@ for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WA
     print(f"{way:28s} mean steps of three seeds {needed.mean():4.1f}")
 
 # %% [markdown] id="slow-answer"
-# With equal lengths, 23 of the 25 lost steps are won back, and with the control none. (Under Adam and at the widths 16 and 256, equal
-# lengths win back two thirds or more with each seed, and the control less than half. The scaled layer gains only a step.)
+# With equal lengths, 23 of the 25 lost steps are won back, and with the control none on average. (Under Adam and at the widths 16 and 256,
+# equal lengths win back two thirds or more with each seed, and the control less than half. On average the scaled layer gains about a step.)
 #
-# So the suspicion was nearly right. What harms is not that the gradients are small, but that some are small while others are large: chance
-# decides who may teach the layer.
+# So the suspicion was nearly right. A smallness that all gradients share would be cured by a larger step. But some are small beside others,
+# and chance decides who may teach the layer.
 
 # %% [markdown] id="steps-notice"
 # **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees
@@ -522,7 +522,7 @@ for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WA
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
 #
-# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long:
+# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long for $W_Q$ (and the same for $W_K$):
 
 
 # %% id="twins-code"
@@ -541,7 +541,7 @@ for part in (1, 8, 64):
     print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"
-# (Adam's steps do not notice a common factor of all gradients, so there the twin needs $c$ only.)
+# (Adam's steps do not notice a common factor of all gradients, so there the twin's $W_Q$ needs $c$ only.)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -156,7 +156,7 @@ for temperature in ("0.5", "1", "2"):
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. At $T = 2$ its weight is only 0.05. Against the next two alone it would keep 0.71 (0.052 of 0.074), so it is the many others
+# of scores. At $T = 2$ its weight is only 0.05. Against the next two alone it would keep 0.7 (0.052 of 0.074), so it is the many others
 # that take the rest.
 
 # %% [markdown] id="lemma"
@@ -175,7 +175,7 @@ for temperature in ("0.5", "1", "2"):
 #
 # $$\frac{\dot s_j}{s_j} = r_j - \bar r$$
 #
-# A weight grows if its score rises faster than the average of the scores. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
+# A weight grows if its score rises faster than the scores do on average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
 # loses weight, although its score rests.
 
 # %% [markdown] id="lemma-proof"
@@ -208,7 +208,7 @@ print(f"slope of the average of f: {(later @ f - s @ f) / 1e-6:.2f}")
 figures.covariance(s, rate, f)
 
 # %% [markdown] id="covariance-seen"
-# So the average rises, at the rate 0.34. The third token decides: it loses weight, and its $f$ lies far below the average.
+# So the average rises, at the rate 0.34. Of the areas the third token's decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
@@ -296,7 +296,7 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# All exponentials overflow, and inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right.
+# All exponentials overflow, and inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right up to rounding.
 
 # %% [markdown] id="shift"
 # On paper the subtraction changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
@@ -357,11 +357,11 @@ verify_lesson("softmax")
 #
 # What is special about softmax?
 #
-# - It is the one best compromise between average score and entropy, whose price is the temperature. Log-sum-exp is the value of this
-#   compromise and has softmax for its gradient.
+# - It is the one best compromise between average score and entropy, whose price is the temperature. At the price 1 log-sum-exp is its value,
+#   and has softmax for its gradient.
 # - An average under softmax weights changes by the average change plus a covariance. If one score moves and the numbers $g$ rest, this is
 #   $s_j\, (g_j - s \cdot g)$, so a backward pass needs no Jacobian.
-# - Subtract the maximum of each row, if it is finite, first. On paper no weight changes, and no exponential overflows.
+# - First subtract the maximum of each row, if it is finite. On paper this changes no weight, and on a computer no exponential overflows.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -416,7 +416,7 @@ check("lse-over-blocks", my_lse)
 # %% [markdown] id="multiplier"
 # ## Deeper: two wishes instead of entropy
 #
-# Softmax is the best compromise because we chose to reward entropy. Can we do without? Let one continuous rule give the **odds**
+# Softmax is the best compromise because we chose to reward entropy. Can we do without? Let one continuous rule, the same for all, give the **odds**
 # $w_i / w_j$ of every two tokens, with two wishes:
 #
 # 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
@@ -448,12 +448,13 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 # $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound, and $\beta$ is called a *Lagrange multiplier*.
 #
 # How do people choose their way to work? In the 1970s Daniel McFadden gave each way a score, and let the largest win after an
-# independent error was added to each. If the errors follow Gumbel's distribution, the chances are the softmax weights:
+# independent error was added to each. If the errors follow Gumbel's standard distribution, the chances are the softmax weights (with normal errors of
+# the same deviation they are not):
 
 # %% id="gumbel-code"
 rng, z = np.random.default_rng(0), np.array([2.0, 1.0, 0.0])
-for errors in (rng.gumbel, rng.normal):
-    first = (z + errors(size=(1_000_000, 3))).argmax(axis=1)
+for errors, deviation in ((rng.gumbel, 1), (rng.normal, np.pi / np.sqrt(6))):
+    first = (z + errors(scale=deviation, size=(1_000_000, 3))).argmax(axis=1)
     print(f"errors {errors.__name__}:", (np.bincount(first) / len(first)).round(3))
 print("softmax:      ", softmax(z).round(3))
 

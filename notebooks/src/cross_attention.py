@@ -273,7 +273,7 @@ for name, mask in masks.items():
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
 
 # %% [markdown] id="loss-notice"
-# The gradient, weights minus truth (section {section}`softmax/cross-entropy`), is that at real positions and zero elsewhere. Divide by the number of real signs, not by
+# The gradient, weights minus truth (section {section}`softmax/sure`), is that at real positions and zero elsewhere. Divide by the number of real signs, not by
 # the padded length: else the loss depends on who shares your batch.
 
 # %% [markdown] id="decoder"

@@ -38,7 +38,8 @@ def compare(
 ) -> Miss | None:
     """Return None if the arrays agree, else the first difference.
 
-    `got`, `wanted`: as many arrays on both sides, of the same shapes; several single numbers may come as one array. NaN and infinities must stand in the same places.
+    `got`, `wanted`: as many arrays on both sides, of the same shapes; several single numbers may come as one array. NaN and infinities
+    must stand in the same places.
     `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings of the
     dtype that came. `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of
     `NUDGES`. How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other

@@ -2,8 +2,11 @@
 
 import contextlib
 import io
+import linecache
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -56,7 +59,7 @@ def check(task_id: str, answer: Any) -> None:
     with quiet():  # a first call loads the chapter
         task = get_task(task_id).variant(student())
     cells, names = _notebook_context()
-    if task.your_turn and (answer is ... or _is_open(task, cells)):
+    if task.your_turn and (answer is ... or _is_open(task, [*cells, _cell_of(sys._getframe(1))])):
         print(WAITING)
         return
     printed = _Printed()
@@ -179,6 +182,11 @@ class _Printed(io.StringIO):
         if self.tell() < PRINTED_CHARACTERS:
             super().write(text[:PRINTED_CHARACTERS])
         return len(text)
+
+
+def _cell_of(frame: FrameType) -> str:
+    """The source of the cell that a frame runs, which IPython also knows where it keeps no history, as under nbval."""
+    return "".join(linecache.getlines(frame.f_code.co_filename)) if shell() is not None else ""
 
 
 def _notebook_context() -> tuple[list[str], dict[str, Any]]:

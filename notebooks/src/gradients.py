@@ -255,6 +255,7 @@ print(len(read), "to read, such as", read[0], "and new:", *new)
 def meant(animal, thing, last):
     return animal if last < 3 else thing
 
+
 # %% [markdown] id="train-loss"
 # **The model.** Each last word has a query of eight random numbers. Each noun has a key with a 1 at its own number and else 0, so that no two
 # keys are alike. Its value has eight entries, one for each noun, at first all 0. So the output $z$ has eight entries, too, and the answer is
@@ -265,6 +266,7 @@ def meant(animal, thing, last):
 # subtracted at $m$.
 #
 # **A step** takes a random sentence and subtracts the gradients.
+
 
 # %% id="train-code"
 def train(seed, key_step=1):
@@ -286,6 +288,7 @@ def train(seed, key_step=1):
 # %% [markdown] id="train-predict"
 # We train from 20 random starts, and ask each model both new sentences. A model that ignores the last word answers both alike, so at most 20
 # of 40 are right. **Predict** how many are right here.
+
 
 # %% id="train-run" tags=["predicted"]
 def exam(sentences, key_step=1):

@@ -52,7 +52,7 @@ def add(x, y, out, n, B: tl.constexpr):
 
 # %% [markdown] id="grid"
 # `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, a power of 2. To run the kernel, write how many
-# programs there are in brackets behind it. They are the **grid**.
+# programs there are as a tuple in square brackets behind its name. They are the **grid**.
 #
 # Three helpers of ours make many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of
 # NaN, and `finished` complains if a program has stored something in the margins.
@@ -348,7 +348,7 @@ check("tile-of-scores-kernel", my_scores)
 # ## Attention
 #
 # The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. Our kernels do not store
-# $L$:
+# the log-sum-exp $L$, which a backward pass needs:
 
 # %% id="memory"
 figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
@@ -432,7 +432,7 @@ figures.causal_tiles(24, 24, 4, 4)
 # lies on the diagonal, at the edge of what is seen, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general let $N$ tiles of $B$ by $B$ stand in a row, where $B$ divides $T$. This share of all tiles is visited, about half for large $N$:
+# In general let $N$ tiles of $B$ by $B$ stand in a row. This share of all tiles is visited, about half for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -500,7 +500,7 @@ check("causal-attention-kernel", my_causal)
 # scale times $\log_2 e$, and `new` is the maximum of `s * slope`.
 
 # %% [markdown] id="package-ours"
-# Here it is beside PyTorch's attention. In the place of PyTorch's, put `my_causal(*arrays)`.
+# Here it is beside PyTorch's attention. (Without Triton, PyTorch stands in for it.) In the place of PyTorch's, put `my_causal(*arrays)`.
 
 # %% id="agree"
 from attn_course import gpu, verify_lesson
@@ -514,9 +514,9 @@ theirs = gpu.attention(*batched, is_causal=True, backend=backend)[0, 0]
 print("the same output:", torch.allclose(mine, theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
-# **Limits.** Without a GPU we see what a kernel computes, but not how fast, and tiles that are too narrow for a GPU pass. The programs run
-# one after the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and `torch.empty` take the place of our
-# helpers.
+# **Limits.** Without a GPU we see what a kernel computes, but not how fast. Tiles that are too narrow for a GPU pass, factors are not
+# rounded to 11 binary digits, and the programs run one after the other, where a GPU runs them in any order. Outside the course,
+# `torch.as_tensor` and `torch.empty` take the place of our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")

@@ -481,7 +481,8 @@ given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
 # %% [markdown] id="card-question"
-# When one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0: the softmax is **saturated**. In $\sigma(z / T)$
+# When do small changes of the scores hardly reach the weights? If one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is
+# near 0: the softmax is **saturated**. In $\sigma(z / T)$
 # the derivatives by $z$ are $J / T$, with $J$ at the scores $z / T$. Does a small $T$ make up for the small $J$? Move $T$ down and see:
 
 # %% id="explorable"

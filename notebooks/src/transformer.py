@@ -170,7 +170,6 @@ def attend(block, x, cache):  # x: (..., new, d)
     return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
 
 
-
 # %% [markdown] id="model"
 # ## The whole model
 #

@@ -161,7 +161,7 @@ one query: 4 2 1 5 3 7
     slips="""
         key heads dealt round
             np.repeat(key, group, axis=0), np.repeat(value, group, axis=0) -> np.tile(key, (group, 1, 1)), np.tile(value, (group, 1, 1))
-            query head h uses key head h // g, {eq}`grouped-query-attention`: neighbours share. Here it is key head h mod R, as `tile` would have it
+            query head h uses key head h // g, {eq}`grouped-query-attention`: neighbours share. Here it is h mod R, as with `tile`
         scale of the whole layer
             np.sqrt(d_k) -> np.sqrt(n_heads * d_k)
             the groups are right; the scale belongs to one head, the root of its d_k features

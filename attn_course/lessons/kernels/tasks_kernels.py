@@ -69,7 +69,7 @@ my_row_lse = asked_cell(
         Case("fewer columns than a block", scores=rng.normal(size=(7, 5)) - 3.0),
         Case("rising scores, up to 300", scores=np.sort(rng.uniform(-60.0, 299.0, size=(2, 67)), axis=1)),
         Case("falling scores, down to -300", scores=-np.sort(60.0 * rng.normal(size=(3, 35)).clip(-3.0, 3.0) + 120.0, axis=1)),
-        Case("scores near -290", scores=rng.normal(size=(5, 21)) - 290.0),
+        Case("scores near -299", scores=rng.normal(size=(5, 21)).clip(-3, 3) / 4 - 299.0),
         Case("one row", scores=rng.normal(size=(1, 19)) - 3.0),
         Case("one score a row", scores=rng.normal(size=(3, 1)) - 1.0),
     ],
@@ -177,8 +177,8 @@ def _part_cases(rng: np.random.Generator) -> list[Case]:
     for n, d, size in ((37, 16, 18), (5, 32, 2), (17, 16, 17), (1, 16, 1)):
         arrays = {"query": rng.normal(size=d), "key": 2 * rng.normal(size=(n, d)), "value": rng.normal(size=(n, d))}
         cases.append(Case(f"{n} keys, {size} a part", **arrays, size=size))
-    low = {"query": 1 + rng.normal(size=16) / 16, "key": rng.normal(size=(20, 16)) / 4 - 72.0, "value": rng.normal(size=(20, 16))}
-    cases.append(Case("scores near -290", **low, size=10))
+    low = {"query": 1 + rng.normal(size=16) / 256, "key": rng.normal(size=(20, 16)) / 16 - 79.6, "value": rng.normal(size=(20, 16))}
+    cases.append(Case("scores near -318", **low, size=10))
     for name, end in (("scores that rise from block to block", 8.0), ("scores that fall by 150", -150.0)):
         towards = {"query": np.ones(16), "key": np.linspace(0, end, 45)[:, None] / 4 + rng.normal(size=(45, 16)) / 8}
         cases.append(Case(name, **towards, value=rng.normal(size=(45, 16)), size=40))

@@ -61,8 +61,8 @@ def heads(*sizes: tuple[int, int, int]) -> Draw:
         for q_len, kv_len, d in sizes:
             query, key, value = rng.normal(size=(q_len, d)), 2 * rng.normal(size=(kv_len, d)), rng.normal(size=(kv_len, d))
             found.append(Case(f"{q_len} queries, {kv_len} keys, {d} features", query=query, key=key, value=value))
-        query, key = 1 + rng.normal(size=(19, 16)) / 16, rng.normal(size=(19, 16)) / 4 - 72.0  # 16 products of -72, over 4
-        found.append(Case("square, scores near -290", query=query, key=key, value=rng.normal(size=(19, 16))))
+        query, key = 1 + rng.normal(size=(19, 16)) / 256, rng.normal(size=(19, 16)) / 16 - 79.6  # 16 products of -79.6, over 4
+        found.append(Case("square, scores near -318", query=query, key=key, value=rng.normal(size=(19, 16))))
         return found
 
     return cases
@@ -172,7 +172,7 @@ my_row_max = rung(
     trains="what a masked load must put in the place of nothing",
     cases=lambda rng: [
         *table((3, 37), (2, 16), (1, 5), (5, 1), shift=-4.0)(rng),
-        Case("near -290", x=rng.normal(size=(3, 21)) - 290.0),
+        Case("near -299", x=rng.normal(size=(3, 21)).clip(-3, 3) / 4 - 299.0),
     ],
     judged_by=maxima,
     slips=[
@@ -248,7 +248,7 @@ def _zeros_counted(x: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _average_cases(rng: np.random.Generator) -> list[Case]:
     drawn = table((3, 37), (1, 5), (2, 1), values=lambda rng, _, n: rng.normal(size=n))(rng)
     rising = Case("rising scores, up to 300", x=np.sort(rng.uniform(-60, 299, size=(1, 50)), axis=1), values=rng.normal(size=50))
-    low = Case("scores near -290", x=rng.normal(size=(3, 21)) - 290.0, values=rng.normal(size=21))
+    low = Case("scores near -299", x=rng.normal(size=(3, 21)).clip(-3, 3) / 4 - 299.0, values=rng.normal(size=21))
     falling = np.repeat([[299.0, -299.0]], 16, axis=1) + rng.uniform(-1, 1, size=(2, 32))
     steep = Case("from 300 down to -300", x=falling, values=rng.normal(size=32))
     return [*drawn, rising, low, steep]
@@ -614,6 +614,15 @@ def _own_key_hidden(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np
     return np.where(np.arange(len(query))[:, None] == 0, np.nan, attention(query, key, value, mask=earlier))
 
 
+def _turned_round(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """What comes out if the mask on the diagonal keeps the later keys, those that are not there among them."""
+    n, rest = len(key), -len(key) % BLOCK
+    key, value = (np.pad(each, ((0, rest), (0, 0))) for each in (key, value))
+    place, own = np.arange(n + rest), np.arange(n)[:, None]
+    later = (place // BLOCK == own // BLOCK) & (place >= own)
+    return np.asarray(attention(query, key, value, mask=(place // BLOCK < own // BLOCK) | later))
+
+
 def _causal_cases(rng: np.random.Generator) -> list[Case]:
     query, key, value = rng.normal(size=(3, 37, 16))
     value[32:] = np.nan  # the last block, which only its own queries may load
@@ -660,6 +669,7 @@ my_causal = rung(
             _own_key_hidden,
             "query i sees its own key too: the mask is j <= i, not j < i",
         ),
+        Wrong("the mask turned round", _turned_round, "query i sees the keys up to its own, j <= i; yours sees those from its own on"),
         Wrong("only the first tile of queries", partial(_first_queries, _causal), FORWARD[-1].hint),
     ],
     hints="""
@@ -725,7 +735,7 @@ my_softmax = rung(
     trains="finding a mask that is missing",
     cases=lambda rng: [
         *table((2, 37), (1, 64), (3, 1), shift=-4.0)(rng),
-        Case("near -290", x=rng.normal(size=(3, 21)) - 290.0),
+        Case("near -299", x=rng.normal(size=(3, 21)).clip(-3, 3) / 4 - 299.0),
     ],
     judged_by=_row_softmax,
     slips=[

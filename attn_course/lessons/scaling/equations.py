@@ -36,7 +36,7 @@ def _(rng, d_k, draw):
         each mean with its own covariance: S_k\, -> S_q\, ;; S_q\, m_k -> S_k\, m_k
         the mean square: \mathrm{Var}[q \cdot k] -> \mathbb{E}[(q \cdot k)^2]
     """
-    givens = {}
+    givens: dict[str, object] = {}
     for name in "qk":
         table, chances = rng.normal(size=(6, d_k)), rng.dirichlet(np.full(6, 2.0))
         if draw == 2:

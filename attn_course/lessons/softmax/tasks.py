@@ -146,7 +146,7 @@ def my_softmax(scores, axis):
     why=r"""
         By {eq}`lse-is-best-compromise` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits, where both sides are equal. The
         average is the weight of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$, and
-        $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = 2$ and $r = 4$ the weights are 1/6, 1/6, 2/3.
+        $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. For $n = 2$, $r = 4$ the weights are 1/6, 1/6, 2/3.
     """,
 )
 def my_entropy(n, r):

@@ -204,7 +204,6 @@ figures.arrival(copies.results[0]["two layers"])
 #
 # Curves that rise together may have a common cause. So we silence heads: they pass on zeros. Try it in the model that you have just trained.
 # The cell prints each head's induction score and its mean weight on the word before. Which single head, put into `silent`, breaks the copying?
-# (In our run it was head 2 of the first layer, and none of the second.)
 
 # %% id="cause-yours" tags=["live"]
 for name, layers in lab.head_scores(copier, test).items():
@@ -213,6 +212,12 @@ silent = [(0, 0)]  # (layer, head), both counted from 0
 print("right:", lab.tested(copier, test, silent=silent)["copied"])
 
 # %% [markdown] id="cause-record"
+# <details><summary>Which head it was in our run</summary>
+#
+# Head 2 of the first layer, and none of the second.
+#
+# </details>
+#
 # In the three recorded models we silence three of the four heads of one layer. In the first layer we leave the head with the largest weight on
 # the word before, in the second the one with the largest induction score. As a control, we leave the head with the smallest. The texts are
 # new ones:

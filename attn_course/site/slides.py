@@ -1,8 +1,8 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
 A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, table,
-boxed equation and prediction is a slide of its own, with no more words than are read at a glance; an equation that is alive stands above
-its card, and a prediction hides what came out until the next key. All else that the lesson says stands in the notes, with the minutes.
+boxed equation, card and prediction is a slide of its own, with no more words than are read at a glance; a prediction stands alone until
+the next key shows what came out. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools
@@ -43,7 +43,7 @@ ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is 
 LINES = 14  # most of code beside a question
 NUMBERS = 30  # most of a card that can be read from the last row
 PARTS = ("reveal.css", "reveal.js")
-FULLER = {("idea", "equation"), ("idea", "picture"), ("equation", "alive")}  # what goes onto one slide
+FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
 
 
 @dataclass

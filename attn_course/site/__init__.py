@@ -35,6 +35,7 @@ SETTINGS: dict[str, Any] = {
     "html_theme": "sphinx_book_theme",
     "html_static_path": ["_static"],
     "html_css_files": ["katex/katex.min.css", "alive.css", "site.css"],
+    "html_favicon": "_static/mark.svg",
     "html_js_files": ["machine.js", "site.js"],
     "html_search_scorer": str(HERE / "score.js"),
     "html_show_search_summary": False,  # it would be cut from the middle of a page, and read from a server only; site.js says more

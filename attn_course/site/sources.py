@@ -62,6 +62,8 @@ The course has a dialect of its own, the first column. The others are recognised
 """
 MAP = """# Which equation rests on which
 
+{arcs}
+
 Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
@@ -73,7 +75,7 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
-LOOKS = "looks-card"  # the cell of the first picture
+LOOKS, ARCS = "looks-card", "map-figure"  # the cells of the first picture and of the map of lessons
 PARTS = {"start": "One head", "self_attention": "A layer", "absorption": "Smaller and faster", "transformer": "A whole model"}  # begin with
 VIEWER = """# Attention viewer
 
@@ -167,9 +169,9 @@ class Sources:
         for name in ("_static/alive", "_static/katex", "_static/plots", "eq", "task"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.js"))
-        for name in ("site.css", "site.js"):
+        for name in ("mark.svg", "site.css", "site.js"):
             shutil.copy(HERE / name, self.folder / "_static" / name)
-        questions, keys, looks = dict[str, str](), list[str](), ""
+        questions, keys, shown = dict[str, str](), list[str](), dict[str, str]()
         for unit in self.units:
             book = json.loads(unit.path.read_text(encoding="utf-8"))
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
@@ -177,22 +179,21 @@ class Sources:
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
             self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
-            if card := next((cell for cell in book["cells"] if cell["id"] == LOOKS), None):
-                looks = "".join(card["outputs"][0]["data"]["text/html"])
+            shown |= {cell["id"]: "".join(cell["outputs"][0]["data"]["text/html"]) for cell in book["cells"] if cell["id"] in (LOOKS, ARCS)}
         for equation in self.equations:
             self._write(f"eq/{equation.label}.md", self._equation(equation))
         for task in self.tasks:
             if task.id in questions:
                 self._write(f"task/{task.id}.md", self._task(task, questions[task.id]))
         self._write("sheet.md", self._sheet([self.numbers[number] for number in dict.fromkeys(keys)]))
-        self._write("map.md", self._map())
+        self._write("map.md", self._map(shown.get(ARCS, "")))
         self._write("glossary.md", _glossary())
         self._write("_static/about.js", f"const ABOUT = {json.dumps(self._about(), ensure_ascii=False)};\n")
         self._write("_static/machine.js", tall.script())
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
         real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
-        self._write("index.md", self._index(looks))
+        self._write("index.md", self._index(shown.get(LOOKS, "")))
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -331,8 +332,8 @@ class Sources:
             parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
-    def _map(self) -> str:
-        lines = [MAP]
+    def _map(self, arcs: str) -> str:
+        lines = [MAP.format(arcs=arcs and _raw(arcs))]
         for slug in dict.fromkeys(equation.lesson for equation in self.equations):
             own = [equation for equation in self.equations if equation.lesson == slug]
             about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]

@@ -2,7 +2,9 @@
 
 import inspect
 import io
+import json
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +15,24 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from attn_course.game.alive import card, life_of
-from attn_course.tasks import cards, check
+from attn_course.site.sources import LOOKS
+from attn_course.tasks import cards, check, get_task
 from attn_course.tasks.notebook import CheckFailed
 from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 LETTERS = (Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts" / "CourseMath-Regular.woff2").read_bytes()
 FACE = f'@font-face {{ font-family: "Latin Modern Math"; src: url(data:font/woff2;base64,{b64encode(LETTERS).decode()}) }}'
+TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
 body { width: 540px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 524px; display: flex; flex-direction: column; justify-content: center; gap: 16px }
+body > div { height: 584px; display: flex; flex-direction: column; justify-content: center; gap: 14px }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
 .attn-explorable { margin: 0; padding-block: 0 8px } .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
-.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }"""
+.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }
+body.wide { width: 656px } .wide > div { height: auto } .wide .attn-explorable { max-width: none; padding: 16px }
+.wide svg { width: 100%; max-width: none; max-height: none } .wide .attn-explorable > :not(:has(svg)) { display: none }"""
 
 
 def weights_of_last(scores, axis):
@@ -35,21 +41,31 @@ def weights_of_last(scores, axis):
     return terms / terms.sum(-1, keepdims=True)
 
 
+def weights(scores, axis):
+    """Return the softmax over `axis`: the answer of the green card."""
+    terms = np.exp(scores - scores.max(axis, keepdims=True))
+    return terms / terms.sum(axis, keepdims=True)
+
+
 def refused() -> CheckFailed:
     """Return what the check says to it."""
     try:
-        check("stable-softmax", weights_of_last)
+        check(TASK, weights_of_last)
     except CheckFailed as failed:
         return failed
     raise AssertionError("the check must refuse it")
 
 
 def main() -> None:
-    """Write both pictures, for light pages and for dark ones."""
+    """Write all pictures, for light pages and for dark ones."""
+    lesson = json.loads((IMAGES.parents[1] / "notebooks" / "00_start.ipynb").read_text(encoding="utf-8"))
+    looks = next("".join(cell["outputs"][0]["data"]["text/html"]) for cell in lesson["cells"] if cell["id"] == LOOKS)
+    check(TASK, weights)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 556, "height": 900}, device_scale_factor=2)
+        page = browser.new_page(device_scale_factor=2)
         for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "a11y-dark", "_dark")):
+            page.set_viewport_size({"width": 556, "height": 900})
             style = f'<!doctype html><meta charset="utf-8"><style>{LOOK}{HtmlFormatter(style=colours).get_style_defs()}</style>'
             page.emulate_media(color_scheme=scheme)
             page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div>")
@@ -58,15 +74,20 @@ def main() -> None:
             page.evaluate("document.fonts.ready")
             page.mouse.move(0, 0)
             _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
-            page.set_content(f"{style}<div style='justify-content: start'>{answer()}{cards.rich(refused().verdict)}</div>")
+            mended = f"{answer(weights)}{cards.passed(get_task(TASK))['text/html']}"
+            page.set_content(f"{style}<div>{answer(weights_of_last)}{cards.rich(refused().verdict)}{mended}</div>")
             _save(page.locator("body > div").screenshot(), f"red_card{ending}.png")
+            page.set_viewport_size({"width": 672, "height": 900})
+            page.set_content(f"{style}<body class=wide><div>{looks}</div>")
+            page.wait_for_timeout(500)
+            _save(page.locator("body > div").screenshot(), f"looks{ending}.png")
         browser.close()
 
 
-def answer() -> str:
-    """Return the task and this answer to it as HTML."""
-    code = inspect.getsource(weights_of_last).replace(weights_of_last.__name__, "my_softmax")
-    code = code.replace(f'    """{weights_of_last.__doc__}"""\n', "") + '\ncheck("stable-softmax", my_softmax)'
+def answer(given: Callable) -> str:
+    """Return an answer to the task and its check as HTML."""
+    code = inspect.getsource(given).replace(f"def {given.__name__}", "def my_softmax")
+    code = code.replace(f'    """{given.__doc__}"""\n', "") + f'\ncheck("{TASK}", my_softmax)'
     return highlight(code, PythonLexer(), HtmlFormatter())
 
 

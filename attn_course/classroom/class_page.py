@@ -16,6 +16,7 @@ from attn_course.numbers import counted, lesson_number, place, task_number
 if TYPE_CHECKING:
     from attn_course.figures.base import Picture
 
+_FEW = 20  # students: the grid shows the marks of fewer at a glance
 _URGENCY = ("not judged", "note", "late", "decision", "duplicate", "not asked for", "missing")
 
 
@@ -32,6 +33,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
         n_students=len(found.students),
         n_graded=sum(each.status == "graded" for each in marked),
         middle=f"median {median(shares):.0f} % of the points" if shares else "no marks",
+        first=_first(hardest(marked), mistakes(marked)),
         figures=_figures(marked, shares),
         grids=[_grid(lesson, counting, {id(each): name for name, each in pages.items()}) for lesson in about["lessons"]],
         signs={word: text[0] for word, text in SIGNS.items()},
@@ -88,6 +90,12 @@ def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
     return [(key[1], count) for key, count in sorted(students.items(), key=lambda item: (-item[1], item[0]))]
 
 
+def _first(tasks: Sequence[tuple[str, int, int]], made: Sequence[tuple[str, int]]) -> list[str]:
+    """What a teacher wants to know first, in a sentence each."""
+    said = [f"The hardest task is {title}: right in {right} of {asked} notebooks." for title, right, asked in tasks[:1] if right < asked]
+    return said + [f"The commonest mistake, made by {counted(count, 'student')}, is in task {mistake}." for mistake, count in made[:1]]
+
+
 def _grid(lesson: str, counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
     """Return who did what in a lesson: its tasks, and for each student the feedback page, the points and a word for each task."""
     own = [each for each in counting if each.lesson == lesson]
@@ -101,7 +109,8 @@ def _grid(lesson: str, counting: Sequence[Marked], names: Mapping[int, str]) -> 
         }
         for each in own
     ]
-    return {"number": lesson_number(lesson), "tasks": own[0].verdicts if own else (), "rows": rows}
+    right = [column.count("passed") for column in zip(*(row["words"] for row in rows), strict=True)]
+    return {"number": lesson_number(lesson), "tasks": own[0].verdicts if own else (), "rows": rows, "right": right}
 
 
 def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> dict[str, "Picture | None"]:
@@ -109,7 +118,7 @@ def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> dict[str, "Pi
 
     tasks, made = hardest(marked), mistakes(marked)
     return {
-        "marks": draw.marks_distribution(shares) if shares else None,
+        "marks": draw.marks_distribution(shares) if len(shares) >= _FEW else None,
         "hardest": draw.hardest_tasks(*zip(*tasks, strict=True)) if tasks else None,
         "mistakes": draw.common_mistakes(*zip(*made, strict=True)) if made else None,
     }

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from attn_course.classroom import pages
-from attn_course.classroom.class_page import hardest, mistakes, runs
+from attn_course.classroom.class_page import _figures, hardest, mistakes, runs
 from attn_course.classroom.feedback import feedback_page
 from attn_course.classroom.marks import Marked
 from attn_course.classroom.pages import sentence
@@ -162,11 +162,12 @@ def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(
     (room / "in" / "zoe").mkdir()
     room.grade()
     grid = re.search(r'<table class="grid">(.*?)</table>', page(room, "class.html"), re.DOTALL)[1]
-    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in grid.split("<tr>")[1:]]
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in re.split("<tr[^>]*>", grid)[1:]]
     assert rows[0] == ["Student", *(task.number for task in all_tasks("softmax")), "Points"]
     named = {re.sub("<.*?>", "", row[0]): row for row in rows[1:]}
     assert [re.sub("<.*?>", "", cell) for cell in named["s01"][1:3]] == ["✓", "✗"]
     assert {*named["zoe"][1:-1]} == {"–"}
+    assert rows[-1] == ["right", *(str(int(task.number == "2.1")) for task in all_tasks("softmax")), ""]
     for place, task in re.findall('href="([^"#]*)#?([^"]*)"', grid):
         feedback = (room / "out" / unquote(place)).read_text()
         assert not task or f'id="{task}"' in feedback
@@ -220,7 +221,7 @@ def test_a_text_begins_with_a_capital_unless_with_a_name_or_a_formula():
         assert sentence(text) == text[0].upper() + text[1:]
 
 
-def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(room):
+def test_the_class_report_says_what_comes_first_and_shows_figures_with_words_and_what_to_look_at(room):
     room.with_students(1, "calm").grade("quiet", submissions="calm")
     text = (room / "quiet" / "class.html").read_text()
     for part in ("Nothing: every notebook was there", "1 student · 1 notebook graded", "(1 notebook under “full”)"):
@@ -232,7 +233,7 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(roo
     assert is_inert(page(room, "class.html"))
     shown = Reader(page(room, "class.html"))
     alts = [value for name, value in shown.attributes if name == "alt"]
-    assert [alt.split()[0] for alt in alts] == ["Histogram", "Horizontal", "Horizontal"]
+    assert [alt.split()[0] for alt in alts] == ["Horizontal", "Horizontal"]  # a histogram tells nothing of four
     assert all(shown.text.count(alt) == 1 for alt in alts)
     assert "code cell 3 was changed" in shown.text
     assert re.search(r"zoe\s*softmax\s*missing", shown.text)
@@ -240,7 +241,15 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(roo
     tasks = all_tasks("softmax")
     assert hardest(done.marked)[0] == (f"2.4 {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
     assert hardest(done.marked)[-1] == (f"2.1 {tasks[0].title}", 3, 4)
-    assert mistakes(done.marked)[0][1] == 4
+    mistake, count = mistakes(done.marked)[0]
+    assert count == 4
+    assert f"The hardest task is 2.4 {tasks[3].title}: right in 0 of 4 notebooks." in shown.text
+    assert f"The commonest mistake, made by 4 students, is in task {mistake}." in shown.text
+
+
+def test_a_histogram_of_marks_stands_where_the_grid_is_too_long_to_see_at_a_glance():
+    marked = [Marked("ann", "", "", "softmax", "graded", (verdict("stable-softmax"),))]
+    assert [_figures(marked, [50.0] * count)["marks"] is None for count in (0, 19, 20)] == [True, True, False]
 
 
 def verdict(task, mistake=None):

@@ -88,6 +88,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
 # No weight is negative, and they sum to 1, so every output is a weighted average of the values, a convex combination.
+# In lesson {lesson}`softmax` a score was called $z$. From now on $z$ is an output.
 
 # %% [markdown] id="matrix"
 # Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is once

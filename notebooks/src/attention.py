@@ -406,10 +406,9 @@ axis = np.linspace(-6.0, 6.0, 121)
 plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 plane_values = np.array([[1.0], [-1.0], [0.4]])
 equal = 5 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
-maps = {
-    name: (attention(plane, k, plane_values).reshape(121, 121), k)
-    for name, k in (("as they are", plane_keys), ("equally long", equal))
-}
+maps = {"as they are": plane_keys, "equally long": equal}
+for name, k in maps.items():
+    maps[name] = attention(plane, k, plane_values).reshape(121, 121), k
 figures.query_plane(axis, maps, plane_values[:, 0])
 
 # %% [markdown] id="own-key"

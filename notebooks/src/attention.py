@@ -16,8 +16,8 @@
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs one number that we trust,
-# so we make it by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
+# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs one number that we trust.
+# We make it by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
 
 # %% id="who-code"
 import numpy as np
@@ -31,7 +31,8 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
-# These are the keys of lesson {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
+# The first row is a query: what "cat" looks for. The others are keys: what each word offers. All these numbers were chosen by hand, in lesson
+# {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
 # 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated
 # vectors grow like this root (lesson {lesson}`scaling`). From now on **score** means the divided number: here 2, 1
 # and 0.
@@ -44,6 +45,7 @@ figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand-weights"
 # The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
+# Each word also has a value, three numbers that it hands on. The output is their average with these weights.
 # **Predict** which share of the weight the four words with the score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
@@ -53,9 +55,9 @@ mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# Together they get 0.19, nearly a fifth, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
-# $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times, which makes 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired"
-# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The output averages the values: its second entry, say, is
+# Together they get 0.19, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
+# $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired"
+# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The second entry of the output, say, is
 # $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
@@ -86,6 +88,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
 # No weight is negative, and they sum to 1, so every output is a weighted average of the values, a convex combination.
+# In lesson {lesson}`softmax` a score was called $z$. From now on $z$ is an output.
 
 # %% [markdown] id="matrix"
 # Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is once
@@ -178,10 +181,10 @@ check("attention-of-batches", my_batched_attention)
 # Each has one mistake, and one of them has that of 2022:
 
 # %% id="spot-code"
-attend = my_batched_attention
+attend, whose = my_batched_attention, "yours"
 if attend is ...:  # not written yet, so the course's own stands in
-    attend = attention
-    print("attend is the course's function; write yours above")
+    attend, whose = attention, "the course's"
+    print("From here on the course's function is tried. Write yours above!")
 
 
 def one(q, k, v):
@@ -213,18 +216,17 @@ def alone(f):
     return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
 
 
-for name, f in {"yours": attend, "one": one, "two": two}.items():
-    print(f"{name:5}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
+for name, f in {whose: attend, "one": one, "two": two}.items():
+    print(f"{name:12}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # The number by hand finds `one`, which divides by the sum of a column. It cannot find `two`, because in a batch of one there is nothing to
-# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both, and
-# each runs in a moment.
+# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries. "That's a typo and a big bug!" was the author's answer.
-# Yet the layer belonged to a model that draws pictures, and the reader, who had trained it with axis 1 and with axis 2, reported pictures about equally
-# good. If that is right, such a mistake need not show in a training run at all. One has to read the line, or test it.
+# Yet the layer belonged to a model that draws pictures. The reader had trained it with axis 1 and with axis 2, and reported pictures about
+# equally good. If that is right, such a mistake need not show in training at all. One has to read the line, or test it.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -238,12 +240,32 @@ for name, f in {"yours": attend, "one": one, "two": two}.items():
 # book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
 # same output without storing them.
 
+# %% [markdown] id="traffic"
+# Numbers also have to travel between memory and processor. Let scores, softmax and output be three separate steps. The first reads $Q$
+# and $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$.
+# So the table of all pairs travels four times:
+#
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+#
+# A fast processor does hundreds of operations in the time in which one number arrives. **Predict** how many it gets to do for each number
+# if one new token meets 8192 keys, and if 8192 queries do. All vectors have 64 entries.
+
+# %% id="traffic-code" tags=["predicted"]
+for q_len in (1, 8192):
+    flops = 2 * q_len * 8192 * (64 + 64)
+    moved = (q_len + 8192) * (64 + 64) + 4 * q_len * 8192
+    print(f"{q_len:4} queries: {flops / moved:4.1f} operations a number")
+
+# %% [markdown] id="traffic-notice" tags=["answer"]
+# About 2 with one query, which uses each number of the keys and values once, for one multiplication and one addition. So with one new
+# token at a time such a processor mostly waits for memory, and even at 64 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
+
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
 # In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
-# what comes out. PyTorch calls such an object a `Module`: it holds the matrices, and `forward` computes the output from the input. Here is one with your function in
-# the middle, as a single head:
+# what comes out. In PyTorch this is a `Module`, which holds the matrices, and whose `forward` computes the output. Here is one with
+# your function in the middle, as a single head:
 
 # %% id="layer-code"
 import torch
@@ -274,13 +296,14 @@ expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# NumPy keeps no gradients, and our matrices are not declared as parameters, so this layer cannot learn yet. In lesson {lesson}`gradients` you write its backward pass.
+# NumPy keeps no gradients, so this layer cannot learn yet. In lesson {lesson}`gradients` you write its backward pass.
 
 # %% [markdown] id="real"
 # ## Your function writes English
 #
-# Does it also run a model that people use? SmolLM2, which you met in lesson {lesson}`start`, has 30 layers of nine heads. Each layer will call
-# your function for one token at a time: the newest token asks, and the keys and values of all tokens so far have been kept.
+# Does it also run a model that people use? SmolLM2, which you met in lesson {lesson}`start`, has 30 layers of nine heads. Each layer
+# will call your function for one token at a time. The newest token asks, and the keys and values of all tokens so far are kept, in the
+# **KV cache** (exercise {task}`step-with-kept-keys`).
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -300,19 +323,28 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines (or the course's, if you wrote none) ran in each of its 30 layers for every token. Now we break them. A head has queries of 64
-# numbers, so your function divides by 8, and a query that is 8 times as long undoes the division. **Predict** what the model writes
-# then: the same, other English, or no words at all?
+# If the model is on your machine, your lines (or the course's, if you wrote none) ran in each of its 30 layers for every token.
+#
+# Now we let it run with `one`, which makes the mistake of 2022. Here a single query asks at a time. **Predict** the seven
+# weights that `one` then gives to our seven keys.
 
-# %% id="real-break" tags=["live", "predicted"]
-model.attend = lambda q, k, v: attend(8 * q, k, v)
+# %% id="real-break" tags=["predicted"]
+it = QUERY[:1, 4:5]  # a single query, that of "it"
+print("weights by one:  ", one(it, KEY[:1], np.eye(7)[None])[0, 0])
+print("weights as wanted:", attention(it, KEY[:1], np.eye(7)[None])[0, 0].round(3))
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# All are 1. A column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
+# values, whatever the query asks for.
+
+# %% id="real-broken" tags=["live"]
+model.attend = one
 if model.is_here:
     print(*(model.write(start, tokens=5) for start in starts), sep="\n")
 
-# %% [markdown] id="real-answer" tags=["answer"]
-# It writes other English. Here it wrote "The sun rises in the east and goes east in the west", "One, two, three, four, and five-threes" and
-# "My favourite animal is the cat because it's not a person". In so few words the grammar nearly holds, but the sense is lost in two of the three. The model
-# has learned with softer weights than it gets now.
+# %% [markdown] id="real-broken-notice"
+# Here it wrote "The sun rises in the east and,, the the (". It has learned with the right softmax, and
+# with the wrong one it no longer writes sentences.
 
 # %% [markdown] id="limits"
 # **Limits.** The weights of an output sum to 1 even if no key fits. And an output has $d_v$ numbers, however long the context is; section
@@ -336,178 +368,85 @@ verify_lesson("attention")
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations of the two products grow with the product of both lengths, so eight times the tokens take 64 times the operations.
+# - Operations of the two products grow with the product of both lengths. A single new token leaves the processor about two for each number
+#   that it must fetch.
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, a layer that agrees with
 # PyTorch's, and a language model that writes with your lines. How did its matrices learn? Lesson {lesson}`gradients` runs the machine
 # backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
-# %% [markdown] id="writer"
-# ## Deeper: a layer small enough to look into
-#
-# With several heads a layer cuts queries, keys and values into blocks of columns, and each head attends with its own block. This is all that
-# such a layer computes for three sentences of five words:
-
-# %% id="layer-drawn"
-figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
-
-# %% [markdown] id="writer-trained"
-# We trained a layer with 12 features and two heads to name the next word in 68 sentences such as *the dog stopped because it was
-# curious*. How a sentence ends depends on its verb and on whether its nouns are alive, and both stand several words back.
-
-# %% [markdown] id="writer-steps"
-# A word comes in as the sum of two vectors, one for the word and one for its place. The newest word asks, and all words read so far answer,
-# itself included. In this one layer a key or value is made from its own word and place alone, so it never changes, and we compute it once
-# and **keep** it. (In higher layers it never changes because no word sees a later one.) The output is added to the input, and the next word
-# is the one whose vector has the largest dot product with the sum.
-
-# %% id="writer-load"
-from attn_course.lessons.attention.experiments_writer import (
-    WORDS,
-    looks,
-    matrices,
-    sentences,
-)
-
-# learned and stored: 25 words and 10 places of 12 numbers, four matrices (12, 12)
-table, places, w_query, w_key, w_value, w_output = matrices()
-vector = dict(zip(WORDS, table, strict=True))
-
-
-# %% id="writer-code"
-def write(words, silent=()):
-    words, keys, values = list(words), [], []
-    while words[-1] != "." and len(keys) < len(places):
-        n = len(keys)  # words that have been read; the next one asks
-        x = vector[words[n]] + places[n]
-        q, k, v = ((x @ w).reshape(2, 1, 6) for w in (w_query, w_key, w_value))
-        keys, values = [*keys, k], [*values, v]  # 2 heads, 1 word, 6 features each
-        z = attend(q, np.concatenate(keys, axis=1), np.concatenate(values, axis=1))
-        z[list(silent)] = 0
-        x = x + z.reshape(12) @ w_output
-        if n + 1 == len(words):  # nothing more to read, so write
-            words.append(WORDS[np.argmax(table @ x)])
-    return words
-
-
-# %% id="writer-writes"
-words = write(["the", "cat", "sat", "because"])
-print(*words)
-figures.who_looked_where(words[:-1], looks(words[:-1]))
-
-# %% [markdown] id="writer-notice"
-# It has written the sentence of our course, and never read it, since no cat sat in what it learned from. When "was" asks, one head gives
-# "cat" 0.75 of its weight, and the other gives "sat" 0.87. Do the heads do what they seem to do? We silence one after the other, and let
-# the model finish all 28 sentences that were held out:
-
-# %% id="writer-silent"
-for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
-    starts = [(s[: s.index("because") + 1], s) for s in sentences(held_out=True)]
-    right = sum(write(start, silent) == whole for start, whole in starts)
-    print(f"{name:11} silent: {right:2} of 28 sentences end right")
-
-# %% [markdown] id="writer-try"
-# So with either head silent the sentences go wrong. This does not say what each of them is for, since most of these sentences fail already at the verb, before
-# the ending. Nor does a map alone say it. In *the clock sat because it was*, "was" gives "clock" only 0.08 in the first head, and yet the
-# sentence ends as it should, with "heavy". Without that head it would not. The keys and values that are kept here are the
-# **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.
-
-# %% [markdown] id="traffic"
-# **What does such a step cost?** Numbers have to travel. If scores, softmax and output are three separate steps, the first reads $Q$ and
-# $K$ once and writes scores, the second reads scores and writes weights, and the third reads weights and values and writes the output:
-#
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
-
-# %% id="traffic-code"
-for q_len, kv_len in ((8192, 8192), (1, 8192)):
-    flops = 2 * q_len * kv_len * (64 + 64)
-    moved = (q_len + kv_len) * (64 + 64) + 4 * q_len * kv_len
-    print(f"T_q = {q_len:4}, T_k = {kv_len}: {flops / moved:4.1f} a number moved")
-
-# %% [markdown] id="traffic-notice"
-# A single new token takes about 2 operations for each number, because it uses each number of the keys and values once, for one
-# multiplication and one addition. A processor that can do hundreds of operations while one number arrives will mostly wait here, and even
-# at 60 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
-
 # %% [markdown] id="near"
-# ## Deeper: when does a query find its value?
+# ## Deeper: can a query find every key?
 #
-# Keep keys and values, and let $q$ be any vector. One might expect that a query close to a key returns about the value of that key. We take
-# a walk through a plane of queries with four keys, $k_1 = (1, 0)$, $k_2 = (5, 2)$, $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, and their values
-# $1$, $-1$, $0.4$ and $-0.2$. On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so there the largest weight goes to $k_2$. In the right
-# picture the score is $-\|q - k_j\|^2 / 2$ instead, the **Gaussian** score of bandwidth $h = 1$.
-
-# %% id="plane-figure"
-from attn_course.reference import gaussian_scores
-
-axis = np.linspace(-6.0, 6.0, 121)
-plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
-plane_values = np.array([[1.0], [-1.0], [0.4], [-0.2]])
-by_distance = softmax(gaussian_scores(plane, plane_keys, 1.0)) @ plane_values
-maps = {
-    "dot product": attention(plane, plane_keys, plane_values).reshape(121, 121),
-    "Gaussian, h = 1": by_distance.reshape(121, 121),
-}
-figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
-
-# %% [markdown] id="inner"
-# The left map has no region for $k_1$ at all. Since $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, it is a mixture of the others with
-# $c = (3, 1, 3) / 7$, and by {eq}`weight-of-mixed-key` **no query** gives it more than $1 / (1 + e^{H(c)})$, here 0.268. (Its score is a mixture of theirs, so it is never the only largest.)
-
-# %% id="inner-code"
-rng = np.random.default_rng(4)
-anywhere = 3 * rng.normal(size=(10_000, 2))
-_, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
-c = np.array([3, 1, 3]) / 7
-print("k_1 is made of the others:", np.allclose(c @ plane_keys[1:], plane_keys[0]))
-print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max():.3f}")
-
-# %% [markdown] id="own-key"
-# Two keys are enough to miss the value of the key on which a query stands:
+# One might expect that a query that equals a key returns about the value of that key. Two keys refute it:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# Both keys point in the direction of the query, but $k_2$ is five times as long. How far $k_i$ leads at $q = k_i$ depends on distance and
-# on length, as $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ shows:
+# Both keys point in the direction of the query, and the longer one wins. At least the query $-k_1$ finds $k_1$ here. Now let
+# $k_1 = (1, 0)$ lie halfway between $k_2 = (4, 3)$ and $k_3 = (-2, -3)$. You may choose any query. **Predict** the largest weight that
+# $k_1$ can get.
+
+# %% id="near-code" tags=["predicted"]
+plane_keys = np.array([[1.0, 0.0], [4.0, 3.0], [-2.0, -3.0]])
+anywhere = 3 * np.random.default_rng(4).normal(size=(10_000, 2))
+_, p = attention(anywhere, plane_keys, plane_keys, return_weights=True)
+print(f"10,000 queries: the largest weight of k_1 is {p[:, 0].max():.3f}")
+
+# %% [markdown] id="near-answer" tags=["answer"]
+# It is a third. Let $k_2$ and $k_3$ have the powers $a$ and $b$ of $e$. The score of $k_1$ lies halfway between theirs, so its power is
+# $\sqrt{ab}$. As $(\sqrt a - \sqrt b)^2 \ge 0$, this is at most half of $a + b$, and so at most a third of $a + b + \sqrt{ab}$.
+
+# %% [markdown] id="plane"
+# Let the values be $1$, $-1$ and $0.4$. The left picture shows the output for each query of a plane: it has no region for $k_1$. On the right
+# all keys are stretched or shrunk to the length 5.
+
+# %% id="plane-figure"
+axis = np.linspace(-6.0, 6.0, 121)
+plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+plane_values = np.array([[1.0], [-1.0], [0.4]])
+equal = 5 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
+maps = {"as they are": plane_keys, "equally long": equal}
+for name, k in maps.items():
+    maps[name] = attention(plane, k, plane_values).reshape(121, 121), k
+figures.query_plane(axis, maps, plane_values[:, 0])
+
+# %% [markdown] id="own-key"
+# Why does equal length help? At $q = k_i$ the own key leads another one by
 #
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
-
-# %% [markdown] id="own-key-lead"
-# With keys of **equal length** the last bracket is 0, and the own key has the largest weight, if no other key equals it. But a key that trails
-# by a lead $\ell$ of dot products still has $e^{-\ell / \sqrt{d_k}}$ times as much. Keys of norm 1 are at most 2 apart, so no lead exceeds 2,
-# and with $d_k = 64$ each other key has at least $e^{-2/8} \approx 0.78$ times the weight of $k_i$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
-# root, but multiply by a number that the model learns.
+#
+# If all keys are equally long, the last bracket is 0, and no other key gets ahead. But the lead may be small. Keys of length 1 are at
+# most 2 apart, so none leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
+# times the weight. Henry et al. (2020), who use such queries and keys, multiply by a learned number instead of dividing.
 
 # %% [markdown] id="slope"
-# **How does an output follow its query?** A loss can tell a query which way to change only through the slope of the output. Keep keys and
-# values and move $q$. The scores move by
-# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so of lemma {eq}`weighted-mean-derivative` only the covariance
-# remains. (Its weights $s$ are our $p$, and its scores $z$ our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
-# (v_{ja} - z_a)(k_{jb} - \bar k_b) / \sqrt{d_k}$, with the **mean key** $\bar{k}$. All entries together, with single vectors as columns:
+# ## Deeper: why does a sure query stop learning?
+#
+# Can training lead a query to another key? A loss says which way to go only through the slope of the output. Keep keys and values, and move
+# $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$. By the lemma {eq}`weighted-mean-derivative` the slope of the output is the
+# **covariance** of the values and these slopes under the weights. With vectors as columns it reads
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
-
-# %% [markdown] id="slope-read"
-# So the slope is the **covariance of values and keys under the weights**, divided by the root. Where one key has nearly all the weight, little is
-# left to vary, and a small change of the query hardly moves the output. This flat region is what the division by $\sqrt{d_k}$ is meant to
-# avoid. We compare the formula with nudges of the query:
+#
+# We take the three keys as they were, and make the query $(1, 0)$ longer:
 
 # %% id="slope-code"
-rng = np.random.default_rng(4)
-query, key, value = (rng.normal(size=size) for size in ((3, 4), (5, 4), (5, 2)))
-z, p = attention(query[:1], key, value, return_weights=True)
-slope = (value - z[0]).T @ np.diag(p[0]) @ (key - p[0] @ key) / math.sqrt(4)
-nudges = 1e-5 * np.eye(4)  # one query a row, each nudged along one axis
-up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges))
-print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
+for length in (1.0, 2.0, 4.0, 8.0):
+    q = np.array([[length, 0.0]])
+    z, p = attention(q, plane_keys, plane_values, return_weights=True)
+    values_off, keys_off = plane_values - z, plane_keys - p @ plane_keys
+    slope = (p.T * values_off).T @ keys_off / math.sqrt(2)
+    norm = np.linalg.norm(slope)
+    print(f"length {length:.0f}: k_1 has the weight {p[0, 0]:.8f}, slope {norm:.8f}")
 
-# %% [markdown] id="explorable-question"
-# In the formula below every number can be changed. Make the query longer, step by step: unless two keys tie for the lead, the output ends
-# near the value of one key, and hardly moves when you change the query a little.
+# %% [markdown] id="slope-read"
+# At eight times the length the slope is less than a millionth of what it was. A query of twice the length has twice the scores, so the
+# ratio of two weights is squared. Where one key has nearly all the weight, little is left to vary, and a loss can hardly tell the query
+# that there are other keys. The division by $\sqrt{d_k}$ is meant to keep a new model out of such flat regions. Here every number can be
+# changed. Make the query longer, step by step: where does the output stop moving?
 
 # %% id="near-alive"
 from attn_course import alive
@@ -515,32 +454,18 @@ from attn_course import alive
 alive("attention-of-one-query")
 
 # %% [markdown] id="steepest"
-# **How steep can it be?** The norm of a matrix $M$ is the largest $a^\top M\, b$ for columns $a$, $b$ of norm 1. For the slope
-# {eq}`output-derivative-by-query` this is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$, and a
-# covariance is at most the product of two standard deviations. Numbers in an interval of length $D$ have a standard deviation of at most
-# $D/2$, because none is further from the middle, and the mean square deviation is smallest from the mean. The $a \cdot v_j$ lie in an interval no longer
-# than the **diameter** of $V$, the largest distance between two rows, and the $b \cdot k_j$ in one no longer than that of $K$:
-#
-# $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
-# \label{bounded-slope-in-query}$$
-
-# %% id="bound-code"
-gaps = [[np.linalg.norm(a - b) for a in rows for b in rows] for rows in (key, value)]
-bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
-print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
-
-# %% [markdown] id="deeper-lipschitz"
-# This bound is for a query alone. In self-attention the input moves queries, keys and values together, and then there need be no bound for
-# all inputs (Kim, Papamakarios and Mnih, 2021).
+# The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half a
+# diameter, the largest distance between two rows. So the norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
+# self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
 
 # %% [markdown] id="hold"
 # ## Deeper: what does one output hold?
 #
-# In 2014 a translation program squeezed a sentence into one vector of fixed length, and wrote the translation from it. Bahdanau, Cho and
-# Bengio suspected a bottleneck, and used attention instead. But an output of attention is again a vector of fixed length. We keep the
-# weights and change each value $v_j$ by $\mathrm{d}v_j$. The change is **invisible** if $\sum_j p_j\, \mathrm{d}v_j = 0$. Where no weight
-# is 0, we may change all values but one as we please, and that one makes up for it. So the invisible changes have $(T_k - 1)\, d_v$
-# dimensions out of $T_k\, d_v$, in our sentence 18 of 21.
+# In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck, and
+# used attention. But its output is such a vector, too. Must it change if a word is erased?
+#
+# Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it. So 18 of our 21
+# numbers are free.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output.** {turn}`same-output-other-values`
@@ -550,7 +475,7 @@ my_values = ...  # your function
 check("same-output-other-values", my_values)
 
 # %% [markdown] id="hold-ours" tags=["ours"]
-# The first value changes by $-v_1$, so the last one must change by $\frac{p_1}{p_{T_k}} v_1$:
+# The output loses $p_1 v_1$, so the last value must grow by $\frac{p_1}{p_{T_k}} v_1$:
 #
 # ```python
 # def my_values(weights, value):
@@ -560,41 +485,24 @@ check("same-output-other-values", my_values)
 #     return other
 # ```
 #
-# A query that weights the two values in another ratio notices, if the first one was not 0. Bahdanau's program made use of this and asked anew for every word that
-# it wrote.
-
-# %% [markdown] id="counting"
-# **It forgets numbers.** Let $D$ be the pairs $(k_j, v_j)$ of a context, and let $D \uplus D$ contain each pair twice. In
-# {eq}`attention-of-one-query` every term then occurs twice and the denominator doubles:
-#
-# $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
-#
-# Attention can count all the same. Put **one** reference token with the value 1 beside $n$ copies with the value 0, all with the same
-# score. The output is the weight of the reference, $z = 1/(1+n)$, hence
-#
-# $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
-#
-# A start token can play this part (Behrens, Biggio and Zdeborová, 2024).
+# If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word that it wrote.
 
 # %% [markdown] id="fade"
-# **It forgets single values among many.** **Assume** values with variance 1, independent of each other and of the weights. For given
-# weights and one entry of $z$ the variances add with squared factors:
-#
-# $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
-#
-# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. How far must its score lead for that? Say that
-# it lies $\Delta$ above the $n - 1$ others, which are all equal ($n \ge 2$), and solve for $\Delta$. For $0 < p < 1$:
+# What is left of a word in a long text? Let its score lead those of $n - 1$ others, all equal, by $\Delta$. For
+# $0 < p < 1$
 #
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
-# If the norms of queries and keys are bounded, so are the scores, and no key keeps a fixed share of the weight as the context grows
-# (Veličković et al., 2024).
+# A lead of 7 is a factor of $e^7 \approx 1100$, much beside 99 other keys and little beside 99,999:
 
-# %% id="fade-verify"
+# %% id="fade-code"
 for n in (100, 1000, 100_000):
     lead = np.array([7.0] + [0.0] * (n - 1))
-    print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
+    print(f"{n:7d} keys: {softmax(lead)[0]:.2f} of the weight")
+
+# %% [markdown] id="fade-read"
+# The lead would have to grow with $\ln n$. If queries and keys have bounded norms, it cannot (Veličković et al., 2024).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
@@ -604,10 +512,8 @@ for n in (100, 1000, 100_000):
 #   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of
 #   labmlai/annotated_deep_learning_paper_implementations (2022).
 # - L. Ben Allal et al. (2025), [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): SmolLM2.
-# - A. Radford et al. (2019), GPT-2, and its [code](https://github.com/openai/gpt-2/blob/master/src/model.py), `multihead_attn`.
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): queries and keys of norm 1.
 # - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): the fixed-length vector.
-# - F. Behrens, L. Biggio and L. Zdeborová (2024), [arXiv:2407.11542](https://arxiv.org/abs/2407.11542): counting with attention.
 # - P. Veličković et al. (2024), [arXiv:2410.01104](https://arxiv.org/abs/2410.01104): softmax must disperse.
 # - H. Kim, G. Papamakarios and A. Mnih (2021), [arXiv:2006.04710](https://arxiv.org/abs/2006.04710): no Lipschitz constant
 #   for the dot product; one for a distance, if queries and keys are made by the same matrix.

@@ -1,7 +1,4 @@
-"""Attention as a function, what one output can hold, and what it costs."""
-
-import math
-from itertools import combinations
+"""Attention as a function of its query, one key among many, and what it costs."""
 
 import numpy as np
 
@@ -9,15 +6,9 @@ from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.equations.drawing import inputs
-from attn_course.formulas import column, columns, function, independent, of, opaque, outcomes, row, rows
-from attn_course.formulas.givens import Given
+from attn_course.formulas import column, columns, of, row, rows
 
 claim = about("L2")
-
-
-def widest(table: np.ndarray) -> float:
-    """Return the diameter: the largest distance between two rows."""
-    return max(math.dist(a, b) for a, b in combinations(table, 2))
 
 
 # ---- Attention as a function of the query
@@ -48,30 +39,6 @@ def _(normal, T_k, d_k, d_v):
     mean, p = reference.attention(q, K, K, return_weights=True)
     vectors = {"q": column(q[0]), "k": columns(K), "v": columns(V), "z": z, r"\bar{k}": column(mean[0])}
     return {**vectors, "p": p[0], "T_k": T_k, "d_k": d_k}
-
-
-@claim(
-    "bounded-slope-in-query",
-    rests_on="output-derivative-by-query",
-    equivalent={
-        r"\lVert \frac{\partial z}{\partial q} \rVert_2 -> \lVert \frac{\partial z}{\partial q} \rVert_F": "true as well, by the variance"
-        " of distances instead of that of vectors"
-    },
-)
-def _(normal, T_k, d_k, d_v, draw):
-    r"""\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
-    where diam = largest distance between two rows
-    A covariance is at most the product of two standard deviations, each at most half a diameter. Sharp for two equal weights.
-        8 instead of 4: 4 -> 8
-        d_k for its root: \sqrt{d_k} -> \, d_k
-        the square of d_k for its root: \sqrt{d_k} -> d_k^2
-    """
-    (q,), K, V = inputs(normal, 1, T_k, d_k, d_v)
-    if draw == 2:  # two different pairs, one of them often: the query makes up for that, so that each has half of the weight
-        K[2:], V[2:] = K[1], V[1]
-        q = (K[0] - K[1]) / math.dist(K[0], K[1]) ** 2 * math.sqrt(d_k) * math.log(T_k - 1)
-    z = of(lambda q: row(reference.attention(q[None], K, V)[0]), "q")
-    return {"z": z, "q": row(q), "K": K, "V": V, r"\mathrm{diam}": function(widest), "d_k": d_k}
 
 
 @claim("query-misses-own-key", rests_on="attention-of-one-query")
@@ -114,51 +81,7 @@ def _(normal, T_k, d_k):
     return {"k": rows(normal(T_k, d_k))}
 
 
-# ---- What one output can hold
-@claim("doubled-context-same-output", serves="L1", rests_on="duplicated-pair-counts-twice attention-of-one-query")
-def _(normal, T_k, d_k, d_v):
-    r"""\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D)
-    where D = the pairs (k_j, v_j); every pair occurs twice on the left
-    Numerator and denominator both double: d_v numbers come out, however long the context is.
-        twice the context, twice the output: = -> = 2\,
-        as sharp as for a doubled query: q, D -> 2\, q, D
-        half of the output, since each weight halves: = -> = \frac{1}{2}
-    """
-    q, K, V = inputs(normal, 1, T_k, d_k, d_v)
-    attention = function(lambda q, pairs: reference.attention(q[None], *pairs)[0])
-    joined = function(lambda one, other: opaque(tuple(np.vstack(both) for both in zip(one, other, strict=True))))
-    return {r"\mathrm{Attention}": attention, "q": row(q[0]), "D": opaque((K, V)), r"\uplus": joined}
-
-
-@claim("count-beside-reference", serves="L1", rests_on="attention-of-one-query doubled-context-same-output")
-def _(normal, n, d_k):
-    r"""n = \frac{1}{z} - 1
-    where n copies with the value 0 and one reference with the value 1, all with the same score
-    Equal scores give each token the weight 1 / (1 + n), and the output is the weight of the reference.
-        the reference not counted: n = \frac{1}{z}
-        the share taken for the number: n = 1 - z
-        the odds of the reference: n = \frac{z}{1 - z}
-    """
-    key = normal(d_k)
-    z = reference.attention(normal(1, d_k), np.tile(key, (n + 1, 1)), np.eye(n + 1)[:, :1])
-    return {"n": n, "z": z[0, 0]}
-
-
-@claim("variance-of-an-output", serves="L1", rests_on="output-of-a-query")
-def _(normal, T_k, draw):
-    r"""\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2
-    where values independent, variance 1, and independent of the weights ;; one entry of z
-    Variances add with squared factors. Under uniform weights 1 / T_k: the more is averaged, the less of each is left.
-        1, since the weights sum to 1: p_j^2 -> p_j
-        the mean of the squares: \sum -> \frac{1}{T_k} \sum
-        the variance of a plain mean: \mathrm{Var}[z] = \frac{1}{T_k}
-    """
-    values, chances = independent((2.3, -0.2), (0.2, 0.8), T_k)  # a lopsided variable of variance 1
-    K, q = normal(T_k, 2), normal(1, 2) * (1e4 if draw == 2 else 1)  # in draw 2 one value has all the weight
-    z = [reference.attention(q, K, v[:, None])[0, 0] for v in values]
-    return {"z": outcomes(chances, Given(z, "scalar")), "p": reference.softmax(reference.scaled_dot_scores(q, K))[0], "T_k": T_k}
-
-
+# ---- One key among many
 @claim("margin-grows-with-context", serves="L1", rests_on="attention-weights")
 def _(normal, rng, n, draw):
     r"""\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad \Delta = \ln (n - 1) + \ln \frac{p}{1 - p}

@@ -21,7 +21,6 @@ from attn_course.figures.drawing import (
     name_cells,
     same_shape,
 )
-from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.words import listed, number, short
@@ -139,55 +138,30 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
         axes[0].set_ylabel("queries")
 
 
-def who_looked_where(words: Sequence[str], weights: ArrayLike) -> None:
-    """Show whom each word looked at when it was the newest one, a map for each head.
-
-    `words`: the words in the order of reading. `weights` (n_heads, n, n): the weights of each word over itself and the words
-    before it; 0 for later ones. Raises ValueError if `weights` has another shape, a row does not sum to 1, or a later word has a
-    weight.
-    """
-    maps = same_shape("weights", weights, len(np.asarray(weights)), len(words), len(words))
-    if not np.allclose(np.tril(maps).sum(axis=2), 1.0):
-        raise ValueError("weights must sum to 1 in each row, over the words up to its own")
-    said = "; ".join(
-        f"head {head}: " + ", ".join(f"“{word}” {row.max():.1f} to “{words[row.argmax()]}”" for word, row in zip(words, each, strict=True))
-        for head, each in enumerate(maps, 1)
-    )
-    alt = f"A map of weights for each of {len(maps)} heads; a row is the newest word, and later words are hatched. Most weight, {said}."
-    title = "Each word looked back over the words so far, and at itself"
-    seen = np.tri(len(words), dtype=bool)
-    with picture(title=title, alt=alt, height=1.7 + 0.36 * len(words), columns=len(maps), sharey=True) as axes:
-        for head, (ax, each) in enumerate(zip(axes, maps, strict=True), 1):
-            image = draw_heatmap(ax, each, mask=seen, limits=(0.0, 1.0))
-            name_cells(ax, words, words, each.shape)
-            for word in ax.get_xticklabels():
-                word.set(rotation=55, ha="right", rotation_mode="anchor")
-            ax.set(title=f"head {head}", xlabel="answers")
-        axes[0].set_ylabel("asks")
-        add_colour_bar(image, axes, "weight", fraction=0.04)
-
-
 def query_plane(
     axis: ArrayLike,
-    maps: Mapping[str, ArrayLike],
-    keys: ArrayLike,
+    maps: Mapping[str, tuple[ArrayLike, ArrayLike]],
     values: Sequence[float] | np.ndarray,
 ) -> None:
-    """Show the output over all queries of a square in the plane, one panel per similarity, with the keys as points.
+    """Show the output over all queries of a square in the plane, one panel for each set of keys, with these as points.
 
-    `axis` (n,): ascending positions along both axes. `maps`, each (n, n): the output, by the name of the similarity: row = second
-    entry of the query, column = first. `keys` (m, 2). `values` (m,). Raises ValueError if shapes do not fit or there is no map.
+    `axis` (n,): ascending positions along both axes. `maps`: by the name of the keys, the output (n, n), row = second entry of the
+    query, column = first, and the keys (m, 2). `values` (m,). Raises ValueError if shapes do not fit or there is no map.
     """
-    x, k = as_numbers("axis", axis, 1), as_numbers("keys", keys, 2)
-    v = same_shape("values", values, len(k))
-    fields = each_of_shape("maps", maps, len(x), len(x))
-    at_keys = {name: [_nearest(x, field, point) for point in k] for name, field in fields.items()}
-    title = "The dot product cuts the plane into cones around the origin, the Gaussian into cells around the keys"
-    pairs = "; ".join(f"({number(a, 1)}, {number(b, 1)}) with value {number(c, 1)}" for (a, b), c in zip(k, v, strict=True))
-    alt = (
-        f"Colour maps of the output over queries from {short(x.min())} to {short(x.max())} in both directions, one panel per similarity. "
-        f"Keys at {pairs}. " + " ".join(f"{name}: the output on top of the keys is {listed(row, 1)}." for name, row in at_keys.items())
+    x, v = as_numbers("axis", axis, 1), as_numbers("values", values, 1)
+    fields = each_of_shape("maps", {name: field for name, (field, _) in maps.items()}, len(x), len(x))
+    points = each_of_shape("keys", {name: k for name, (_, k) in maps.items()}, len(v), 2)
+    title = "A key has a region of its own only where it can get the largest weight"
+    said = " ".join(
+        f"Keys {name}: "
+        + "; ".join(
+            f"({number(a, 1)}, {number(b, 1)}) with value {number(c, 1)}, on it the output {number(_nearest(x, fields[name], (a, b)), 1)}"
+            for (a, b), c in zip(k, v, strict=True)
+        )
+        + "."
+        for name, k in points.items()
     )
+    alt = f"Colour maps of the output over queries from {short(x.min())} to {short(x.max())} in both directions. {said}"
     with picture(title=title, alt=alt, height=4.2, columns=len(fields), sharey=True) as axes:
         reach = float(np.abs(v).max())
         for ax, (name, field) in zip(axes, fields.items(), strict=True):
@@ -195,14 +169,14 @@ def query_plane(
             drawn = ax.contourf(x, x, np.clip(field, -reach, reach), levels, cmap=SIGNED_MAP)
             ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5)
             ax.plot([0.0], [0.0], "+", color=DARK, markersize=9)
-            _draw_keys(ax, k, v)
+            _draw_keys(ax, points[name], v)
             ax.grid(False)
             ax.set(title=name, xlabel="first entry of q", aspect="equal")
         axes[0].set_ylabel("second entry of q")
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
 
 
-def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:
+def _nearest(axis: np.ndarray, field: np.ndarray, point: tuple[float, float]) -> float:
     column, row = (int(np.abs(axis - coordinate).argmin()) for coordinate in point)
     return float(field[row, column])
 

@@ -57,7 +57,7 @@ def _sixteen_points(rng):
     """,
     why=r"""
         This is {eq}`output-derivative-by-query` for two keys: the covariance of value and key under the weights $p$ and $1 - p$. It is
-        steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.
+        steepest at $p = \frac12$, where $p(1 - p) = \frac14$, and flat where one key has nearly all the weight.
     """,
 )
 def my_slope(p, v_1, v_2, k_1, k_2):
@@ -194,9 +194,9 @@ my_output = asked_formula(
         A test: with s_1 = s_2, v_1 = 0 and v_2 = 1 your formula must give 1 / (1 + n), the weight of the other pair.
     """,
     why="""
-        Each copy has a term of its own, above and below. Double $n$ **and** the other pair, and everything cancels,
-        {eq}`doubled-context-same-output`. Leave the other pair alone, and the output says how large $n$ is: with equal scores,
-        $v_1 = 0$ and $v_2 = 1$ it is $1 / (1 + n)$, {eq}`count-beside-reference`.
+        Each copy has a term of its own, above and below. Double $n$ **and** the other pair, and everything cancels: a context that stands
+        twice gives the same output. Leave the other pair alone, and the output says how large $n$ is: with equal scores,
+        $v_1 = 0$ and $v_2 = 1$ it is $1 / (1 + n)$. A start token can play the part of this pair (arXiv:2407.11542).
     """,
 )
 

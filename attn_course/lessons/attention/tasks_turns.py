@@ -188,8 +188,8 @@ def my_values(weights, value):
     r"""Other values with the same output, of which the first is 0.
 
     Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are positive and sum to 1, and values $(T_k, d_v)$ with
-    $T_k \ge 2$. It returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one makes
-    up for that, and those in between stay as they are.
+    $T_k \ge 2$. It returns other values with the same output: the first value is all 0, the last one makes up for that, and those in
+    between stay as they are.
     """
     other = value.copy()
     other[0] = 0

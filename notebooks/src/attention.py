@@ -484,8 +484,8 @@ print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max()
 # %% [markdown] id="slope"
 # **How does an output follow its query?** A loss can tell a query which way to change only through the slope of the output. Keep keys and
 # values and move $q$. The scores move by
-# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so of lemma {eq}`weighted-mean-derivative` only the covariance
-# remains. (Its weights $s$ are our $p$, and its scores $z$ our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
+# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so lemma {eq}`weighted-mean-derivative`
+# applies. (Its weights $s$ are our $p$, and its scores $z$ our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
 # (v_{ja} - z_a)(k_{jb} - \bar k_b) / \sqrt{d_k}$, with the **mean key** $\bar{k}$. All entries together, with single vectors as columns:
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad

@@ -2,8 +2,8 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are never
-# negative and sum to 1. There are countless ways to make such weights, yet attention, some chess ratings and the physics of heat all use the same
-# one. What is special about it?
+# negative and sum to 1. There are countless ways to make such weights, yet attention, language models and the physics of heat all use the
+# same one. What is special about it?
 #
 # **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -24,7 +24,8 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# This is the lit step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
+# This is the lit step in the machine of lesson {lesson}`start`. Here $T$ and $H$ count tokens and heads; after this picture $T$ is a
+# temperature and $H$ an entropy.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -33,9 +34,7 @@ figures.machine()
 
 # %% [markdown] id="definition"
 # Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts. For "cat" this is
-# $55 / 58 \approx 0.95$. A token that is $d$ points ahead of another gets $e^d$ times its weight.
-#
-# The *softmax* turns any finite scores $z = (z_1, \ldots, z_n)$ into weights:
+# $55 / 58 \approx 0.95$. The *softmax* does this with any finite scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -43,34 +42,36 @@ figures.machine()
 # scores.
 
 # %% id="definition-alive"
-from attn_course import alive
+from attn_course import alive, check, verify_lesson
 
 alive("softmax")
 
-# %% [markdown] id="met"
-# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$. Some chess ratings use it, with a score for
-# every $400 / \ln 10 \approx 174$ rating points: a player with $x = 1$ is expected to win 73 % of the points.
+# %% [markdown] id="leads"
+# Why $e^z$ and not $z^2$? Suppose that only leads count: a token that leads another by $x$ points gets $g(x)$ times its weight, with the same $g$ for
+# all. "Cat" leads "because" by 4, and "because" leads "it" by 2. So "cat" leads "it" by 6. Leads add up while factors multiply,
+# $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+#
+# $$g(x + y) = g(x)\, g(y)$$
+#
+# A continuous positive $g$ must then be an exponential, $g(x) = a^x$, as Cauchy showed in 1821 (see the exercises). So **only softmax goes by leads
+# alone**, with $e$ or another number as the base $a$.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
-# goes to the best token, even if another is only a hair behind. So we reward doubt as well, which is how evenly weights are spread.
-#
-# In 1948 Claude Shannon asked three things of a measure of doubt. It is continuous. If all weights are equal, it grows with their
-# number. And if a choice is made in two stages, first of a group and then within it, the whole doubt is that about the group plus the
-# average doubt within the groups. Up to a positive factor, only one formula does all three:
+# Softmax is also the best at something. Let $p$ be any weights. If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, the
+# best token gets everything, even if another is only a hair behind. So we also reward doubt: how evenly the weights are spread. In 1948
+# Claude Shannon found a measure of it:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
+#
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same.
 
 # %% [markdown] id="entropy"
-# Shannon looked for a name. As he told it later, John von Neumann advised **entropy**, for two reasons. Physics used the
-# formula already, under that name. "In the second place, and more important, no one knows what entropy really is, so in a debate you will
-# always have the advantage."
+# Shannon looked for a name. As he told it later, John von Neumann advised **entropy**. Physics used the formula already, under that name,
+# and "no one knows what entropy really is, so in a debate you will always have the advantage."
 #
-# The entropy is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average
-# score, for now with the factor 1. This is our choice; section {section}`multiplier` needs no entropy. For the scores $(0, 1, 2)$,
-# weights in between beat both extremes:
+# Here are three choices of weights for the scores $(0, 1, 2)$:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -80,46 +81,34 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(f"average {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="jensen"
-# How large can $p \cdot z + H(p)$ get? Suppose first that no $p_i$ is 0. Both terms are averages under $p$, so we join them:
+# The choice in between wins. How large can $p \cdot z + H(p)$ get? Suppose first that no $p_i$ is 0. Both terms are averages
+# under $p$, so we join them:
 #
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
-# The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
-# equal exactly if all the numbers are the same:
+# The graph of $\ln$ bends downwards. So an average of logarithms is at most the logarithm of the average (Jensen's inequality). Both are
+# equal only if all the numbers are the same.
 #
 # $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
 #
-# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, all these sums run over the other tokens only.
-# Then the right side has fewer terms and is smaller than $\mathrm{lse}(z)$.
+# The right side is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only, and the
+# bound is smaller.
 
 # %% [markdown] id="winner"
-# When is $\mathrm{lse}(z)$ reached? No $p_i$ may be 0, and all $e^{z_i} / p_i$ must be the same number $N$.
-# Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between score and
-# entropy, and log-sum-exp is its value:
+# So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are the same number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
+# $N = \sum_j e^{z_j}$. **Softmax is the one best compromise** between score and entropy, and log-sum-exp is its value:
 #
 # $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
 
 # %% id="winner-code"
-from attn_course import check, verify_lesson
 from attn_course.reference import logsumexp, softmax
 
 p = softmax(z)
 print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
-# %% [markdown] id="envelope"
-# For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ makes $p \cdot z + H(p)$ a straight line in $x$, with the slope $p_1$. No line
-# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it, where $p$ is the softmax of $(x, 0)$:
-
-# %% id="envelope-figure"
-x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-heights = -first * np.log(first) - (1 - first) * np.log(1 - first)
-lines = first[:, None] * x + heights[:, None]
-figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
-
 # %% [markdown] id="gradient"
-# Where a line touches a smooth curve from below, both have the same slope. So for the scores $(x, 0)$ the slope of log-sum-exp is
-# the first softmax weight. For $n$ scores the chain rule gives the same: the slopes of $\ln \sum_j e^{z_j}$ are
+# How fast does $\mathrm{lse}(z)$ grow with one score? By the chain rule the slope of $\ln \sum_j e^{z_j}$ is
 # $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
@@ -127,20 +116,19 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # %% [markdown] id="temperature"
 # ## Temperature is a price
 #
-# Why should a unit of entropy be worth just one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$.
+# Why should a unit of entropy be worth one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$.
 # Divided by $T$, this is the old question with the scores $z / T$. So the best weights are
 #
-# $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
-# \label{softmax-with-temperature}$$
+# $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, and von Neumann's first reason comes back. A gas in equilibrium with a heat bath is in
-# each of its states with just such a probability, with minus its energy for the score of a state. If $T$ is small, the best
-# token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
+# The price $T$ is called the **temperature**. In physics the states of a gas have just such probabilities, with minus the energy as the
+# score. At a low temperature the best token, or those that tie, take nearly
+# everything; at a high one all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# Whoever sets the temperature of a chatbot divides scores by $T$. SmolLM2, the model of lesson {lesson}`start`, is to
-# continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights add up to 90 percent.
-# **Predict** for $T = 0.5$ and for $T = 2$ how many are needed: fewer than ten, dozens, or thousands? (At $T = 2$ each amount
+# Chatbots use this $T$. SmolLM2, the model of lesson {lesson}`start`, must continue *The capital of France is*. It gives
+# each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up to 90 percent.
+# **Predict** how many are needed at $T = 0.5$ and at $T = 2$: fewer than ten, dozens, or thousands? (At $T = 2$ each amount
 # becomes its root.) Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
@@ -156,81 +144,65 @@ for temperature in ("0.5", "1", "2"):
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. At $T = 2$ its weight is only 0.05. Against the next two alone it would keep 0.7 (0.052 of 0.074), so it is the many others
-# that take the rest.
+# of scores. At $T = 2$ its weight is only 0.05. The next two are far behind it, so it is the many others that take the rest.
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# Training needs many derivatives of softmax weights. One lemma gives them all.
+# Let three tokens have the weights $s = \sigma(z) = (0.5, 0.3, 0.2)$. Their scores depend on some number $\theta$ and move at the rates $r = dz / d\theta = (1, 0, -1)$. How fast does each weight move?
 #
-# Let three tokens have the softmax weights $s = \sigma(z) = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
-# $f = (2, 4, 0)$. The average of $f$ is $2.2$. The scores $z$ begin to move, at the rates $r = (1, 0, -1)$. Does this average rise or
-# fall, and how fast?
+# We differentiate $\ln s_j = z_j - \mathrm{lse}(z)$ by $\theta$. The left side gives $\frac{1}{s_j} \frac{d s_j}{d\theta}$. By
+# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$. This is the average rate under $s$, written
+# $\bar r$. So
+#
+# $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
+#
+# **Predict** with a pencil: what is $\bar r$, and at which rates do the weights move? Does the second one rest, as its score does?
 
-# %% [markdown] id="lemma-weights"
-# **First the weights.** Let scores and numbers be differentiable functions of a number $\theta$. A dot is the derivative with
-# respect to it, so $r_j = \dot z_j$, and a bar is an average under $s$. We differentiate $\ln s_j = z_j - \mathrm{lse}(z)$. The left side
-# gives $\dot s_j / s_j$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l s_l\, r_l = \bar r$. So
-#
-# $$\frac{\dot s_j}{s_j} = r_j - \bar r$$
-#
-# A weight grows if its score rises faster than the scores do on average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
-# loses weight, although its score rests.
+# %% id="lemma-code" tags=["predicted"]
+s, rates = np.array([0.5, 0.3, 0.2]), np.array([1.0, 0.0, -1.0])
+later = softmax(np.log(s) + 1e-6 * rates)  # ln s are scores with the softmax s
+print("measured:", ((later - s) / 1e-6).round(2))
+
+# %% [markdown] id="lemma-answer" tags=["answer"]
+# The average rate is $0.5 - 0.2 = 0.3$. So the weights move at the rates $0.5 \cdot 0.7 = 0.35$, $0.3 \cdot (-0.3) = -0.09$ and
+# $0.2 \cdot (-1.3) = -0.26$. The second one shrinks, although its score rests: a weight grows only if its score rises faster than the
+# average. Together the three rates are 0.
 
 # %% [markdown] id="lemma-proof"
-# **Then the average.** By the product rule $\bar f = \sum_j s_j f_j$ changes with its numbers and with its weights:
+# Attention takes averages under such weights. Let $f = (2, 4, 0)$ be one entry of three values that stand still. Their average
+# $\bar f = \sum_j s_j f_j = 2.2$ moves because the weights do, at the rate
 #
-# $$\dot{\bar f} = \sum_j s_j \dot f_j + \sum_j s_j\, (r_j - \bar r)\, f_j$$
+# $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
 #
-# We may subtract $\bar f$ from every $f_j$, because the $r_j - \bar r$ have the average 0. So the last sum is the average
-# product of two deviations, which is called the **covariance** of $f$ and $r$ under $s$:
+# We may subtract $\bar f$, as the rates of the weights sum to 0. The right side, an average product of two deviations, is called
+# the **covariance** of $f$ and $r$ under $s$. This is the lemma, for numbers $f_j$ that do not depend on $\theta$:
 #
-# $$\mathrm{Cov}_s(f, r) = \sum_j s_j\, (f_j - \bar f)\, (r_j - \bar r)$$
-#
-# This is the lemma:
-#
-# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta}
-# + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its
-# area is the product of the two deviations, negative at the upper left and the lower right. The weighted average of these areas is the
-# covariance:
+# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its area is the
+# product of the two deviations:
 
 # %% id="covariance-figure"
-s = np.array([0.5, 0.3, 0.2])
-rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
-areas = (rate - s @ rate) * (f - s @ f)
-print("areas:", areas.round(2), f" weighted average: {s @ areas:.2f}")
-later = softmax(np.log(s) + 1e-6 * rate)  # ln s are scores with the softmax s
-print(f"slope of the average of f: {(later @ f - s @ f) / 1e-6:.2f}")
-figures.covariance(s, rate, f)
+f = np.array([2.0, 4.0, 0.0])
+print(f"measured rate of the average: {(later - s) @ f / 1e-6:.2f}")
+figures.covariance(s, rates, f)
 
 # %% [markdown] id="covariance-seen"
-# So the average rises, at the rate 0.34. Of the areas the third token's decides: it loses weight, and its $f$ lies far below the average.
+# The average rises. The third area decides: its score falls, and its $f$ is far below average. So an output of attention rises when
+# scores rise where values are large.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
 #
-# If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
-# Then $r_j = 1$, the other rates are 0, and their average is $s_j$. Only the second sum of the product rule is left:
-#
-# $$\frac{\partial \bar f}{\partial z_j} = \sum_l s_l\, (r_l - s_j)\, f_l = s_j f_j - s_j \bar f = s_j\, (f_j - \bar f)$$
-
-# %% [markdown] id="jacobian-entries"
-# Each weight $s_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
-# which is 1 if $i = j$ and else 0, and the slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$. As $s_j\, \delta_{ij} = s_i\, \delta_{ij}$,
+# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$. The rate of score $i$ is 1 if $i = j$ and else 0, a number that
+# is written $\delta_{ij}$. So weight $i$ moves at the rate
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# As a matrix with the entries $J_{ij} = \partial s_i / \partial z_j$ this is
-#
-# $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
-
-# %% [markdown] id="jacobian-predict"
-# The scores of `the cat sat because it was tired` were $-1, 4, -2, 0, -2, -1, 0$. **Predict** who pays most when the score of "tired"
-# rises, and which two tokens pay least.
+# The scores of `the cat sat because it was tired` were $-1, 4, -2, 0, -2, -1, 0$. If the score of "tired" rises, its weight grows, and the
+# others pay. **Predict** who pays most, and which two pay least.
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
@@ -257,10 +229,9 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
-# Must a model build $J$ to learn? Training gives it $g_i = \partial L / \partial s_i$, the gradient of its loss $L$ with respect to the
-# weights. It needs the gradient with respect to the scores, which by the chain rule is
-# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, or $J^\top g$. Hold $g$ fixed: then this is the slope of the
-# average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
+# Training gives the slopes of a loss $L$ by the weights, $g_i = \partial L / \partial s_i$. A model needs those by the scores. By the chain
+# rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. So with $g$ for $f$ we ask how fast an average moves
+# when only $z_j$ does.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -269,21 +240,45 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# With $g$ for $f$ the slope is $s_j\, (g_j - \bar g)$, and the average $\bar g$ is $s \cdot g$. So the function returns
-# `weights * (gradient - weights @ gradient)`.
+# By {eq}`softmax-derivative` the sum is $\sum_i g_i s_i\, (\delta_{ij} - s_j) = s_j\, (g_j - \bar g)$, where the average $\bar g$ is
+# $s \cdot g$. So the function returns `weights * (gradient - weights @ gradient)`.
 
-# %% [markdown] id="vjp-result"
-# For all scores at once, with $\odot$ for multiplying entry by entry:
+# %% [markdown] id="loss"
+# ## Sure, and wrong
+#
+# In training a language model pays the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. As
+# $\ln s_y = z_y - \mathrm{lse}(z)$, its slopes by the scores are, by {eq}`lse-gradient`,
+#
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
+#
+# This is the weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, that is only $g$, the slopes by the
+# weights. They must still go through your `my_pull`. If $J$ is the matrix of all $\partial s_i / \partial z_j$, and $\odot$ multiplies entry
+# by entry, it calculates
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# No matrix is needed. For a row of 100,000 keys it would have $10^{10}$ entries.
+# with $\mathbf{1} = (1, \ldots, 1)$. It never builds $J$, which for a row of 100,000 keys would have $10^{10}$ entries.
+
+# %% [markdown] id="loss-predict"
+# With the scores $(7, 1, 0)$ a model is sure of the first token, but the third one comes. **Predict** for each loss how large the third
+# slope is: about 1, about 0.1, or less than 0.01?
+
+# %% id="squared-error-code" tags=["predicted"]
+from attn_course.reference import softmax_vjp
+
+truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
+print("cross-entropy:", (weights - truth).round(4))
+print("squared error:", softmax_vjp(weights, weights - truth).round(4))
+
+# %% [markdown] id="loss-answer" tags=["answer"]
+# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error it is only $-0.0018$, since the slope
+# has the third weight, 0.0009, as a factor. So this model would hardly learn from its mistake.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`; shorter formats overflow sooner. **Predict** what the code of
-# section {section}`hook` gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each first.
+# The largest float64 is about $e^{709.8}$. What is larger becomes `inf`, and `inf / inf` is `nan`, not a number. **Predict** what the code of
+# section {section}`hook` gives for the scores 1000, 1001 and 1002, and what if 1002 is subtracted from each first.
 
 # %% id="overflow-code" tags=["predicted"]
 for dtype in (np.float16, np.float32, np.float64):
@@ -296,10 +291,10 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# All exponentials overflow, and inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right up to rounding.
+# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to the rounding of each format.
 
 # %% [markdown] id="shift"
-# On paper the subtraction changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
+# On paper the subtraction changes nothing, because a common factor $e^c$ cancels:
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -308,36 +303,49 @@ for dtype in (np.float16, np.float32, np.float64):
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
 # In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts
-# $-\infty$ in the place of a score. If another score of the row is finite, the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`).
+# $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ if another score of the row is finite (lesson {lesson}`masking`).
 
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell runs anywhere: softmax along any axis, and `pull`, your `my_pull` along any axis. The scores lie near 1000. We raise one a
-# little, and compare the slope of $\sum_i g_i s_i$ with what `pull` gives.
+# This cell runs anywhere: softmax of each row, and your `my_pull` for all rows. We raise one of the scores near 1000, and compare the
+# slope of $\sum_i g_i s_i$ with what `pull` gives.
 
 # %% id="own-code"
 import numpy as np
 
 
-def weights_of(scores, axis):
-    terms = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return terms / terms.sum(axis=axis, keepdims=True)
+def weights_of(scores):
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return terms / terms.sum(axis=-1, keepdims=True)
 
 
-def pull(weights, gradient, axis):
-    return weights * (gradient - (weights * gradient).sum(axis=axis, keepdims=True))
+def pull(weights, gradient):
+    return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
 
 
 rng = np.random.default_rng(0)
 table, gradient = 1000 + rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
 moved = table.copy()
 moved[0, 0] += 1e-5
-for axis in (0, 1):
-    before, after = weights_of(table, axis), weights_of(moved, axis)
-    slope = (gradient * (after - before)).sum() / 1e-5
-    pulled = pull(before, gradient, axis)
-    print(f"axis {axis}: pulled {pulled[0, 0]:.3f}, slope {slope:.3f}")
+slope = (gradient * (weights_of(moved) - weights_of(table))).sum() / 1e-5
+print(f"pulled {pull(weights_of(table), gradient)[0, 0]:.3f}, slope {slope:.3f}")
+
+# %% [markdown] id="own-loss"
+# The loss needs care, too: a weight may be too small for the computer, and its logarithm $-\infty$. So calculate cross-entropy as
+# $\mathrm{lse}(z) - z_y$, with the maximum subtracted inside:
+
+
+# %% id="own-loss-code"
+def loss_of(scores, right):
+    shifted = scores - scores.max()
+    return np.log(np.exp(shifted).sum()) - shifted[right]
+
+
+large = np.array([0.0, 800.0])
+with np.errstate(divide="ignore"):  # keep NumPy quiet
+    print("minus the logarithm of the weight:", -np.log(weights_of(large)[0]))
+print("lse(z) - z_y:                     ", loss_of(large, right=0))
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -357,11 +365,12 @@ verify_lesson("softmax")
 #
 # What is special about softmax?
 #
-# - It is the one best compromise between average score and entropy, whose price is the temperature. At the price 1 log-sum-exp is its value,
-#   and has softmax for its gradient.
-# - An average under softmax weights changes by the average change plus a covariance. If one score moves and the numbers $g$ rest, this is
-#   $s_j\, (g_j - s \cdot g)$, so a backward pass needs no Jacobian.
-# - First subtract the maximum of each row, if it is finite. On paper this changes no weight, and on a computer no exponential overflows.
+# - Only softmax goes by leads alone, up to its base.
+# - It is the one best compromise between average score and entropy, whose price is the temperature. At the price 1 log-sum-exp is its
+#   value, and has softmax for its gradient.
+# - An average under softmax weights moves at the rate of a covariance, so a backward pass needs no Jacobian.
+# - Cross-entropy also teaches a model that is sure and wrong: each slope is the weight minus the truth.
+# - Subtract a finite maximum first. No weight changes, and no exponential overflows.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -369,14 +378,18 @@ verify_lesson("softmax")
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet {eq}`stable-softmax`
-# needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and Gimelshein, 2018). For
-# any $m$, $e^m$ comes out of the sum in log-sum-exp:
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row. It keeps
+# $\mathrm{lse}(z)$: with this one number each weight can be had back from its score.
+#
+# $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
+#
+# Can $\mathrm{lse}(z)$ be had from one look at each block? For any $m$, $e^m$ comes out of its sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
-# For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring
-# both sums to the larger maximum $m$; all terms of a block get the same factor:
+# The maximum is known only at the end. So the sum is corrected when the maximum changes (Milakov and Gimelshein, 2018).
+# For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the
+# larger maximum:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
 
@@ -385,10 +398,9 @@ verify_lesson("softmax")
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Start with $m = -\infty$ and $\ell = 0$. **Predict** roughly the last sum for the scores of "it", with two numbers of section
-# {section}`hook`.
+# We start with $m = -\infty$ and $\ell = 0$, and take the scores of "it":
 
-# %% id="online-code" tags=["predicted"]
+# %% id="online-code"
 import math
 
 row_max, row_sum = -math.inf, 0.0
@@ -398,9 +410,8 @@ for token, score in zip(tokens, it, strict=True):
     row_max = new_max
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
-# %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551, and section {section}`hook` has $58 / 55 \approx 1.05$. When "cat" arrives, the maximum jumps from $-1$ to 4, and the old sum
-# of 1 shrinks to $e^{-5} \approx 0.0067$.
+# %% [markdown] id="online-answer"
+# When "cat" arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -413,80 +424,48 @@ check("lse-over-blocks", my_lse)
 # Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
-# %% [markdown] id="multiplier"
-# ## Deeper: two wishes instead of entropy
-#
-# Softmax is the best compromise because we chose to reward entropy. Can we do without? Let one continuous rule, the same for all, give the **odds**
-# $w_i / w_j$ of every two tokens, with two wishes:
-#
-# 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
-#    choose coffee than tea does not depend on whether there is lemonade.
-# 2. They stay the same if one number is added to all scores.
-#
-# So $w_i / w_j = g(z_i - z_j)$ for a positive $g$. Now $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and with three tokens or more both
-# differences may be any numbers:
-#
-# $$g(x + y) = g(x)\, g(y)$$
-
-# %% [markdown] id="cauchy"
-# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(a x) = a\, L(x)$ for every whole $a$, and
-# with $b\, L(\tfrac{1}{b}) = L(1)$ also $L(\tfrac{a}{b}) = \tfrac{a}{b} L(1)$ for every fraction. Every number is a limit of fractions, so by
-# continuity $L(x) = \beta x$ with $\beta = L(1)$. The odds are $e^{\beta (z_i - z_j)}$ and the weights $\sigma(\beta z)$, with $\beta > 0$
-# if larger scores get larger weights.
-#
-# Are three tokens really needed? This rule for two tokens fulfils both wishes, although the logarithm of its odds is $(z_1 - z_2)^3$:
-
-# %% id="two-tokens-code"
-for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
-    cubed = 1 / (1 + np.exp(-((first - second) ** 3)))
-    plain = softmax(np.array([first, second]))[0]
-    print(f"scores {first:.0f}, {second:.0f}: {cubed:.4f}, softmax {plain:.4f}")
-
-# %% [markdown] id="roads"
-# Two more questions lead here. Which weights with a given average score $\mu$ have the largest entropy? By
-# {eq}`lse-is-best-compromise` for the scores $\beta z$, such $p$ have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$ for every $\beta$. If some
-# $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound, and $\beta$ is called a *Lagrange multiplier*.
-#
-# How do people choose their way to work? In the 1970s Daniel McFadden gave each way a score, and let the largest win after an
-# independent error was added to each. If the errors follow Gumbel's standard distribution, the chances are the softmax weights (with normal errors of
-# the same deviation they are not):
-
-# %% id="gumbel-code"
-rng, z = np.random.default_rng(0), np.array([2.0, 1.0, 0.0])
-for errors, deviation in ((rng.gumbel, 1), (rng.normal, np.pi / np.sqrt(6))):
-    first = (z + errors(scale=deviation, size=(1_000_000, 3))).argmax(axis=1)
-    print(f"errors {errors.__name__}:", (np.bincount(first) / len(first)).round(3))
-print("softmax:      ", softmax(z).round(3))
-
 # %% [markdown] id="sure"
-# ## Deeper: how sure can it be, and what if it is wrong?
+# ## Deeper: can every token win?
 #
-# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper a softmax is never quite sure:
+# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper every token gets something:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# Does every key get a weight near 1 from some query? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is
-# negative and their sum is 1. Its score is the same mixture, $z_a = \sum_l c_l z_l$. With $r$ for the log-sum-exp of the others and $c$ for $p$,
-# {eq}`lse-is-best-compromise` says $r \ge c \cdot z + H(c) = z_a + H(c)$. As $s_a = e^{z_a} / (e^{z_a} + e^r)$,
-#
-# $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
-#
-# A key halfway between two others, as "was" in lesson {lesson}`start`, has $H(c) = \ln 2$, so no query gives it more than a third:
+# But who can get nearly all? Five random keys meet 100,000 random queries. The first key is moved halfway between the second and the
+# third. **Predict** the largest weight that it ever gets: about 1, a half, or less?
 
-# %% id="mixed-code"
+# %% id="mixed-code" tags=["predicted"]
 keys = np.random.default_rng(0).normal(size=(5, 3))
 keys[0] = (keys[1] + keys[2]) / 2
 queries = 5 * np.random.default_rng(1).normal(size=(100_000, 3))
 given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
-# %% [markdown] id="card-question"
-# When do small changes of the scores hardly reach the weights? If one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is
-# near 0: the softmax is **saturated**. In $\sigma(z / T)$
-# the derivatives by $z$ are $J / T$, with $J$ at the scores $z / T$. Does a small $T$ make up for the small $J$? Move $T$ down and see:
+# %% [markdown] id="mixed-answer" tags=["answer"]
+# It never gets more than a third, and each other key gets nearly all from some query.
 
-# %% id="explorable"
-figures.softmax_explorable()
+# %% [markdown] id="mixed"
+# Why a third? Let a key be a mixture of the others, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and their sum is 1. Its score is
+# the same mixture of theirs, $z_a = c \cdot z$. For these others {eq}`lse-is-best-compromise`, with $c$ for $p$, says
+#
+# $$\mathrm{lse}(z) \ge c \cdot z + H(c) = z_a + H(c)$$
+#
+# So together they have at least $e^{H(c)}$ times the amount of key $a$. Whatever the query,
+#
+# $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
+#
+# Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
+
+# %% [markdown] id="card-question"
+# ## Deeper: do colder weights move faster?
+#
+# All slopes of {eq}`softmax-derivative` together are the matrix
+#
+# $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
+#
+# If one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0. The softmax is **saturated**: small changes of the
+# scores hardly reach the weights. Yet in $\sigma(z / T)$ the slopes by $z$ are $J / T$. Which wins
+# as $T$ falls, the small $J$ or the large $1 / T$?
 
 # %% id="saturation-code"
 from attn_course.reference import softmax_jacobian
@@ -498,38 +477,11 @@ for temperature in (1.0, 0.6, 0.25):
     print(f"T = {temperature}: norm of J / T {norm:.2f}")
 
 # %% [markdown] id="saturation"
-# At first it may, but not for long: if the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$.
+# First $1 / T$ wins, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much faster
+# than $T$. At which $T$ do these weights move fastest? Look for it on this card:
 
-# %% [markdown] id="loss"
-# So how can a model learn that is sure, and wrong? In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word
-# that really came next. As
-#
-# $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
-#
-# this is $\mathrm{lse}(z) - z_y$, and its slopes are, by {eq}`lse-gradient`,
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
-#
-# This is the weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ that is only $g$, and has to pass through
-# $J$. Here a model is sure of the first word, but the third is right:
-
-# %% id="squared-error-code"
-from attn_course.reference import softmax_vjp
-
-truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
-print("cross-entropy:", (weights - truth).round(4))
-print("squared error:", softmax_vjp(weights, weights - truth).round(4))
-
-# %% [markdown] id="loss-answer"
-# Cross-entropy teaches at full strength: its slope by $s_y$, $-1 / s_y$, undoes the factor $s_y$ in row $y$ of $J$. But calculate it as
-# $\mathrm{lse}(z) - z_y$, or the weight may be too small for the computer:
-
-# %% id="log-trap-code"
-z = np.array([0.0, 800.0])
-with np.errstate(divide="ignore"):  # keep NumPy quiet
-    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
-print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
+# %% id="explorable"
+figures.softmax_explorable()
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
@@ -537,6 +489,4 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
-# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
-# - K. Train, *Discrete choice methods with simulation*, chapter 3: from Luce to McFadden.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

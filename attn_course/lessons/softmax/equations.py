@@ -65,15 +65,15 @@ def _(normal, n):
 
 @claim("softmax-with-temperature", serves="B1", rests_on="lse-is-best-compromise")
 def _(normal, rng, n):
-    r"""w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
-    where T > 0 ;; w: the weights p of the largest p . z + T H(p)
+    r"""p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i
+    where T > 0 ;; p: the weights of the largest p . z + T H(p)
     Divided by T, that is p . (z / T) + H(p): Eq. lse-is-best-compromise for the scores z / T.
-        multiplied by T: \frac{1}{T} -> T
-        weights divided by T: w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}
-        the sign of an energy: \beta = -> \beta = -
+        multiplied by T: p_i = \frac{e^{T z_i}}{\sum_{j=1}^{n} e^{T z_j}} = \sigma(T z)_i
+        weights divided by T: p_i = \frac{e^{z_i} / T}{\sum_{j=1}^{n} e^{z_j}} = \sigma(z)_i / T
+        the sign of an energy: p_i = \frac{e^{-z_i / T}}{\sum_{j=1}^{n} e^{-z_j / T}} = \sigma(-z / T)_i
     """
     z, T = normal(n), rng.uniform(0.4, 3)
-    return {"z": z, "n": n, "T": T, "w": reference.softmax(z, temperature=T)}
+    return {"z": z, "n": n, "T": T, "p": reference.softmax(z, temperature=T)}
 
 
 # ---- one lemma for its derivatives
@@ -84,24 +84,27 @@ def _(normal, rng, n):
     whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
 )
 def _(normal, n):
-    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta}
-        + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
-    where s = softmax(z) ;; z and f have derivatives by theta
-    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the product rule.
-        the weights held still: \frac{d f_j}{d\theta} + \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \frac{d f_j}{d\theta}
-        the derivative of the numbers forgotten: \sum_{j=1}^{n} s_j\, \frac{d f_j}{d\theta} + \mathrm{Cov} -> \mathrm{Cov}
+    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
+    where s = softmax(z) ;; z has a derivative by theta, and f does not depend on theta
+    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the sum, and centre f.
+        the weights held still: \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> 0
         the mean product, not centred:
             \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} s_j f_j \frac{d z_j}{d\theta}
-        the sign turned round: + \mathrm{Cov} -> - \mathrm{Cov}
+        the sign turned round: = \mathrm{Cov} -> = -\mathrm{Cov}
         with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
     """
-    (a, b, c, d), at = normal(4, n), normal()
+    (a, b), at = normal(2, n), normal()
 
     def scores(theta: float) -> np.ndarray:
         return a + b * np.sin(theta)
 
-    numbers = of(lambda theta: c + d * theta**2, r"\theta")
-    return {r"\theta": at, "z": of(scores, r"\theta"), "f": numbers, "s": of(lambda theta: softmax(scores(theta)), r"\theta"), "n": n}
+    return {
+        r"\theta": at,
+        "z": of(scores, r"\theta"),
+        "f": vector(normal(n)),
+        "s": of(lambda theta: softmax(scores(theta)), r"\theta"),
+        "n": n,
+    }
 
 
 @claim("softmax-derivative", serves="B2", rests_on="weighted-mean-derivative")
@@ -115,34 +118,34 @@ def _(normal, n):
     return {"z": normal(n), "s": of(softmax, "z")}
 
 
-@claim("softmax-jacobian", serves="B2", rests_on="softmax-derivative")
-def _(normal, n):
-    r"""J = \mathrm{diag}(s) - s\,s^\top
-    Eq. softmax-derivative for all i and j at once.
-        the square of the weights instead of the outer product: s\,s^\top -> \mathrm{diag}(s \odot s)
-        the sign of the outer product: - -> +
-        a product of scalars: s\,s^\top -> (s^\top s)\, I
-    """
-    z = normal(n)
-    return {"s": column(softmax(z)), "J": derivative(softmax, z)}
-
-
 @claim(
     "softmax-vector-jacobian-product",
     serves="B2",
-    rests_on="weighted-mean-derivative softmax-jacobian",
+    rests_on="softmax-derivative",
     equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"},
 )
 def _(normal, n):
     r"""J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
     where g = gradient of a loss with respect to s
-    Eq. weighted-mean-derivative with f = g: one dot product and two elementwise steps replace an n x n matrix.
+    The sum of g_i times Eq. softmax-derivative: one dot product and two elementwise steps replace an n x n matrix.
         the weights multiply g only: J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}
         each weight with its own sigmoid: J^\top g = s \odot (1 - s) \odot g
         the sum of g without weights: s \cdot -> \mathbf{1} \cdot
     """
     z = normal(n)
     return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(normal(n))}
+
+
+# ---- what being wrong costs
+@claim("cross-entropy-gradient", serves="B2", rests_on="lse-gradient")
+def _(normal, n):
+    r"""\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}
+    -ln s_y = lse(z) - z_y: Eq. lse-gradient for the first term; the second is linear.
+        target minus weight: s_i - \delta_{iy} -> \delta_{iy} - s_i
+        only the entry of the target moves: s_i - \delta_{iy} -> \delta_{iy}\,(s_i - 1)
+        a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
+    """
+    return {"z": normal(n), "s": of(softmax, "z")}
 
 
 # ---- what a computer makes of it

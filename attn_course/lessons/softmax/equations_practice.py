@@ -1,16 +1,16 @@
-"""Softmax in the deeper sections: how sure it can be, what being wrong costs, blocks of scores."""
+"""Softmax in the deeper sections: how sure it can be, its Jacobian, blocks of scores."""
 
 import math
 
 import numpy as np
 
 from attn_course.equations.core import claim
-from attn_course.formulas import function, of, vector
+from attn_course.formulas import column, derivative, function, vector
 from attn_course.lessons.softmax.equations import ENTROPY, entropy
 from attn_course.reference import softmax
 
 
-# ---- how sure, and how wrong
+# ---- how sure
 @claim(
     "softmax-inside-the-simplex",
     serves="B1",
@@ -48,6 +48,19 @@ def _(normal, rng, n, d, draw):
     return {"c": c, "s_a": weights[-1], "H": function(entropy, formula=ENTROPY)}
 
 
+@claim("softmax-jacobian", serves="B2", rests_on="softmax-derivative")
+def _(normal, n):
+    r"""J = \mathrm{diag}(s) - s\,s^\top
+    Eq. softmax-derivative for all i and j at once.
+        the square of the weights instead of the outer product: s\,s^\top -> \mathrm{diag}(s \odot s)
+        the sign of the outer product: - -> +
+        a product of scalars: s\,s^\top -> (s^\top s)\, I
+    """
+    z = normal(n)
+    return {"s": column(softmax(z)), "J": derivative(softmax, z)}
+
+
+# ---- softmax over blocks
 @claim("log-softmax", serves="B1 B2", rests_on="softmax")
 def _(normal, n):
     r"""\ln \sigma(z)_i = z_i - \mathrm{lse}(z)
@@ -60,18 +73,6 @@ def _(normal, n):
     return {"z": normal(n)}
 
 
-@claim("cross-entropy-gradient", serves="B2", rests_on="lse-gradient log-softmax")
-def _(normal, n):
-    r"""\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}
-    -ln s_y = lse(z) - z_y by Eq. log-softmax: Eq. lse-gradient for the first term; the second is linear.
-        target minus weight: s_i - \delta_{iy} -> \delta_{iy} - s_i
-        only the entry of the target moves: s_i - \delta_{iy} -> \delta_{iy}\,(s_i - 1)
-        a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
-    """
-    return {"z": normal(n), "s": of(softmax, "z")}
-
-
-# ---- softmax over blocks
 @claim("shifted-lse", serves="B2", rests_on="softmax")
 def _(normal, n):
     r"""\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m}

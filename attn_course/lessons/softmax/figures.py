@@ -1,4 +1,4 @@
-"""Figures of the lesson softmax: log-sum-exp above its lines, a covariance, and the card."""
+"""Figures of the lesson softmax: a covariance, and the card."""
 
 from pathlib import Path
 from typing import Any
@@ -12,42 +12,11 @@ from attn_course.figures.drawing import LABEL_POINTS, as_numbers, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 ABOVE, BELOW = NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[2][0]  # of areas that count as positive, and as negative
 DOT = 900  # area in points squared of a dot with the weight 1
-TOUCH = 1e-9  # by how much a line may rise above log-sum-exp: round-off
-
-
-def envelope(x: ArrayLike, lines: ArrayLike, first: ArrayLike, lse: ArrayLike) -> None:
-    """Show log-sum-exp of (x, 0) above the lines p . (x, 0) + H(p), each of which touches it once.
-
-    `x` (n,): the first score, ascending; the second is 0. `lines` (k, n): a line for each choice of weights. `first` (k,): the first
-    weight of each choice, its slope. `lse` (n,). Raises ValueError if shapes do not fit, or a line rises above `lse`.
-    """
-    score, slopes = as_numbers("x", x, 1), as_numbers("first", first, 1)
-    below, curve = same_shape("lines", lines, len(slopes), len(score)), same_shape("lse", lse, len(score))
-    if (below > curve + TOUCH).any():
-        raise ValueError(f"lines must not rise above lse; got one {number(float((below - curve).max()), 3)} above it")
-    touch = np.log(slopes / (1.0 - slopes))
-    title = "Every choice of weights is a line, and log-sum-exp touches each from above"
-    alt = (
-        f"Log-sum-exp of x and 0 for x from {short(score[0])} to {short(score[-1])}, a curve that bends upwards from near 0 to near x. "
-        f"Beneath it {len(slopes)} straight lines with the slopes {listed(slopes, 1)}, which touch it at x = {listed(touch, 1)}; no line "
-        "rises above it."
-    )
-    with picture(title=title, alt=alt, height=3.9) as (ax,):
-        for slope, line, at in zip(slopes, below, touch, strict=True):
-            ax.plot(score, line, color=NEUTRAL_STYLES[1][0], linewidth=1.2)
-            ax.plot(at, np.log1p(np.exp(at)), color=WEIGHTS, marker="o", markersize=6, zorder=5)
-            ax.text(score[0] - 0.06, line[0], f"{slope:.1f}", ha="right", va="center", fontsize=LABEL_POINTS)
-        ax.plot(score, curve, color=INK, linewidth=2.6, label="lse(x, 0)")
-        ax.plot([], [], color=NEUTRAL_STYLES[1][0], linewidth=1.2, label="p₁ x + H(p)")
-        ax.plot([], [], color=WEIGHTS, marker="o", linestyle="none", label="p = softmax")
-        ax.set(xlabel="first score x (the second is 0)", ylabel="score + entropy", xlim=(score[0] - 1.1, score[-1]))
-        ax.text(score[0] - 0.06, curve[0] + 0.25, "p₁", ha="right", va="bottom", fontsize=LABEL_POINTS)
-        ax.legend(loc="upper left")
 
 
 def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:

@@ -151,9 +151,8 @@ def my_softmax(scores, axis):
 )
 def my_entropy(n, r):
     r"""Weights $p$ belong to $n + 1$ scores: $n$ of them are 0 and one is 1. The average score is to be $\sum_i p_i z_i = r / (n + r)$;
-    the cell below prints your $n$ and $r$. The beginning of the lesson's section *Deeper: more roads to the same weights* helps. What is
-    the largest entropy, in nats, that such weights can have? Work it out on paper, then write the number, or an expression such
-    as `2 * np.log(7)`.
+    the cell below prints your $n$ and $r$. What is the largest entropy, in nats, that such weights can have? Work
+    it out on paper, then write the number, or an expression such as `2 * np.log(7)`.
     """
     return np.log(n + r) - r / (n + r) * np.log(r)
 
@@ -240,8 +239,8 @@ ORDER = [
     note(
         "title",
         """
-        Take them in any order. Tasks {task}`log-softmax-derivative`, {task}`tempered-cross-entropy-gradient`, {task}`entropy-by-hand` and
-        {task}`cauchy-to-exponential` lean on *Deeper* sections, the others on the core alone.
+        Take them in any order. Tasks {task}`log-softmax-derivative`, {task}`softmax-jacobian` and {task}`tempered-cross-entropy-gradient`
+        lean on *Deeper* sections, the others on the core alone.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
     """,

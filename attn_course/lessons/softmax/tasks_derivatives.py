@@ -215,7 +215,6 @@ def _points(rng):
 def my_gradient(s_i, delta_iy, T):
     r"""A classifier uses a temperature $T > 0$: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
     $\dfrac{\partial}{\partial z_i}(-\ln s_y)$ and write it with the symbols `s_i`, `delta_iy` (1 if $i = y$, else 0) and
-    `T`. Sums, products, quotients and powers are all you need. (The last deeper section
-    of the lesson helps, but {eq}`log-softmax` and {eq}`lse-gradient` are enough.)
+    `T`. Sums, products, quotients and powers are all you need, and of the lesson only {eq}`log-softmax` and {eq}`lse-gradient`.
     """
     return (s_i - delta_iy) / T

@@ -252,10 +252,10 @@ print(len(read), "sentences to read,", len(new), "new ones")
 
 # %% [markdown] id="train-loss"
 # **The model.** "It" asks with a query that belongs to the ending. All queries are zero at first. Each noun has a key, at first with a 1 in
-# a place of its own and 0 elsewhere: nothing makes two nouns alike. The values $(1, 0)$ of the first noun and $(0, 1)$ of the second stay,
-# so the output $z$ is just the two weights. Let $p$ be the weight of the right noun.
+# a place of its own and 0 elsewhere, so no two nouns are alike. The first noun of a pair has the value $(1, 0)$, and the second $(0, 1)$.
+# These do not learn here, so the output $z$ is just the two weights. Let $p$ be the weight of the right noun.
 #
-# **The loss** is $-\ln p$, small if $p$ is near 1. So $dZ$ is $-1/p$ at the right noun, and 0 at the other.
+# **The loss** is $-\ln p$, small if $p$ is near 1. Its derivative by $p$ is $-1/p$. So $dZ$ is $-1/p$ at the right noun, and 0 at the other.
 
 # %% [markdown] id="first-step"
 # The first sentence is *cat saw clock because it was tired*. Its query is zero, so both weights are $\frac12$, and $dZ = (-2, 0)$.
@@ -312,7 +312,7 @@ for name, steps in ways.items():
 # %% [markdown] id="train-notice" tags=["answer"]
 # If both learn, it is 0.99 in the new sentences: "curious" finds the cat without having met it, and "broken" the clock.
 #
-# If the keys stay, what was read is learned. But the gradient of "curious" is a sum of the keys that it meets, those of dog and stone. The
+# If the keys stay, what was read is learned. But the query of "curious" collects only the keys that it meets, those of dog and stone. The
 # keys of cat and clock have their 1 in other places, so "curious" gives both the score 0, and the weight $\frac12$. If the queries stay,
 # they are zero, so no key has a gradient, and nothing at all is learned.
 
@@ -389,7 +389,7 @@ verify_lesson("gradients")
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
 # So a score with a very small or a very large weight hardly moves, unless the costs differ very much. Try it: make one score of a row 9, and
-# look at its row of $dS$. (One of the buttons is the mistake of section {section}`backward-softmax`.)
+# look at its row of $dS$.
 
 # %% id="backward-softmax-alive"
 from attn_course import alive

@@ -22,21 +22,16 @@ DRAWN = [
             "Keys that learn: scores from −4.0 to 3.0. Above 0 are there, tired: cat; broken: clock.",
         ],
     ),
-    (
-        partial(figures.difference_errors, [1e-1, 1e-3, 1e-5], {"fine": [1e-2, 1e-6, 1e-10], "coarse": [1e-2, 1e-4, 1e-1]}),
-        ["fine: lowest at a step of 10 to the power -5. coarse: lowest at a step of 10 to the power -3."],
-    ),
 ]
 REFUSED = [
     (partial(figures.row_on_wires, TOKENS, [0.0, 0.0], np.ones((3, 2)), [1.0, 0.0]), "scores must have shape"),
     (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 1)), [1.0, 0.0]), "value must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
-    (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """Learned scores, and errors of differences."""
+    """Learned scores."""
 
 
 def test_a_row_on_wires_says_its_values_and_the_gradients_that_are_found_by_hand(shown):

@@ -44,21 +44,10 @@ def test_an_open_turn_is_filled_and_a_written_one_is_kept():
     assert checking.or_ours(min, ...) == (min, checking.key_gradient)
 
 
-def test_no_sentence_that_is_read_has_what_the_new_ones_join():
-    read, new = checking.sentences()
-    assert (len(read), len(new)) == (82, 2)
-    assert not [each for each in read if each[2] in (1, 4) and (0 in each[:1] or 4 in each[1:2])]
-    assert all(each not in read for each in new)
-
-
-def test_an_exam_counts_the_answers_with_the_largest_output():
-    def train(seed):
-        return np.zeros((6, 1)), np.zeros((8, 1)), np.eye(8) * ([1.0] * 4 + [2.0] * 4)  # the thing is always larger
-
-    def forward(query, key, value):
-        return (value.mean(axis=0, keepdims=True),)
-
-    assert (
-        checking.exam(train, forward, [(0, 4, 1), (0, 4, 4)], lambda animal, thing, last: thing if last == 4 else animal)
-        == "20 of 40 right"
-    )
+@pytest.mark.parametrize("mistake", checking.MISTAKES)
+def test_differences_find_the_gradients_that_a_mistake_left_right(mistake):
+    arrays, d_output = drawn(0)
+    suspect = checking.Suspect(mistake)
+    _, spoilt = LINES[suspect.line]
+    found = checking.agreeing(suspect(*arrays, d_output), arrays, d_output)
+    assert found == [name for name in ("dQ", "dK", "dV") if name not in spoilt.split()]

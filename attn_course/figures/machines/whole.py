@@ -34,7 +34,7 @@ GROUPS = {
     ),
     BACKWARDS: (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
-        "All arrows are turned round. The letters on them are the matrices kept from the forward pass that the gradient meets there.",
+        "All arrows are turned round. The letter on an arrow is the matrix by which the gradient is multiplied there.",
     ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),

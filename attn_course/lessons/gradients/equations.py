@@ -9,7 +9,7 @@ from attn_course import reference
 from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import Normal, inputs
-from attn_course.formulas import column, derivative, function, matrix, of, rows, vector
+from attn_course.formulas import column, derivative, matrix, of, rows, vector
 
 claim = about("D2")
 
@@ -192,43 +192,3 @@ def _(normal, T_q, T_k, d_k, d_v):
     Q, K, V = inputs(normal, T_q, T_k, d_k, d_v)
     kept = sum(array.size for array in (Q, K, V, *reference.attention(Q, K, V, return_weights=True)))
     return {r"\text{numbers kept}": kept, "T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
-
-
-# ---- The check by differences
-@claim("central-difference-error", rests_on="gradient-collects-all-outputs", may_be="negative")
-def _(normal, rng, n):
-    r"""\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4)
-    where f has five continuous derivatives near x
-        ;; tried on polynomials of degree 6, for which O(h^4) is h^4 / 120 times the fifth derivative
-    Expand f(x + h) and f(x - h): even powers of h cancel in the difference, and the first that is left is h^3.
-        exact but for O(h^4): \frac{h^2}{6}\, -> 0
-        divided by one step: 2\, h -> h
-        an error that grows with the step itself: \frac{h^2}{6} -> \frac{h}{2}
-    """
-    f, x, h = np.polynomial.Polynomial(normal(7)), normal(), rng.uniform(0.5, 1.5)
-    parts = {"f": function(f), "f'": function(f.deriv()), "f'''": function(f.deriv(3))}
-    return {**parts, "x": x, "h": h, "O(h^4)": h**4 / 120 * f.deriv(5)(x)}
-
-
-def zero_of(rising: Callable[[float], float]) -> float:
-    """Return where a rising function of a positive number is 0, by halving the interval."""
-    low, high = 1e-3, 1e3
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
-    return low
-
-
-@claim("best-difference-step", rests_on="central-difference-error")
-def _(rng, n, draw):
-    r"""E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad
-        \frac{\partial E}{\partial h} = 0 \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3}
-    where M = size of the third derivative ;; F = size of the loss ;; each loss rounded to the share eps of itself
-    The error of the expansion falls with the step, that of rounding grows: they are balanced where the slope is 0.
-        the square root, as for a difference to one side: 1/3 -> 1/2
-        the smaller the better: \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} -> \varepsilon
-        upside down: \frac{3\, \varepsilon F}{M} -> \frac{M}{3\, \varepsilon F}
-    """
-    M, F, epsilon = rng.uniform(0.5, 2.0, size=3)
-    h = zero_of(lambda h: M * h / 3 - epsilon * F / h**2) * (1.0, 1.7, 0.6)[draw]
-    return {"M": M, "F": F, r"\varepsilon": epsilon, "h": h, "E": of(lambda h: M * h**2 / 6 + epsilon * F / h, "h")}

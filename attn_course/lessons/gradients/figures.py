@@ -1,31 +1,25 @@
-"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores, the error of a difference quotient."""
+"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
     add_colour_bar,
-    as_numbers,
     draw_heatmap,
-    draw_lines,
-    each_of_shape,
     hatch_cells,
-    label_ends,
     name_cells,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import number, power
+from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
 FIRST_ROW, ROW = 98, 54  # of the picture of a row, in pixels
@@ -117,15 +111,15 @@ def learned_scores(
         for word, row in zip(asks, maps[1], strict=True)
     )
     low = ", ".join(f"{asks[row]} and {answers[column]} {number(maps[0][row, column], 1)}" for row, column in never)
-    title = "With keys that learn, a last word finds nouns that it has never met"
+    title = "With keys that learn, an ending finds nouns that it has never met"
     alt = (
         f"Two heatmaps of scores; {', '.join(asks)} ask, in rows, and {', '.join(answers)} answer, in columns. Keys that stay: scores from "
         f"{number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}; of pairs that never met, {low}. Keys that learn: scores from "
         f"{number(maps[1].min(), 1)} to {number(maps[1].max(), 1)}. Above 0 are there, {high}."
     )
-    with picture(title=title, alt=alt, height=1.5 + 0.27 * len(asks), columns=2, sharey=True) as axes:
+    with picture(title=title, alt=alt, height=1.5 + 0.4 * len(asks), columns=2, sharey=True) as axes:
         for ax, scores, name in zip(axes, maps, ("keys that stay", "keys that learn"), strict=True):
-            image = draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), annotate=False)
+            image = draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), digits=1)
             hatch_cells(ax, unmet)
             name_cells(ax, asks, answers, scores.shape)
             for word in ax.get_xticklabels():
@@ -133,29 +127,6 @@ def learned_scores(
             ax.set(title=name, xlabel="answers")
         axes[0].set_ylabel("asks")
         add_colour_bar(image, axes, "score", fraction=0.04)
-
-
-def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None:
-    """Show the error of a central difference against its step, one curve for each kind of number.
-
-    `steps` (n,): powers of ten, descending or ascending. `errors`, each (n,): errors at each step, by the name of the numbers.
-    Raises ValueError if a curve has another length, or there is none.
-    """
-    h = as_numbers("steps", steps, 1)
-    curves = each_of_shape("errors", errors, len(h))
-    best = {name: int(np.round(np.log10(h[values.argmin()]))) for name, values in curves.items()}
-    title = "Too large a step errs by its square, too small a step by rounding"
-    alt = "Error of a central difference against its step, on two logarithmic axes: a valley for each kind of numbers. " + " ".join(
-        f"{name}: lowest at a step of 10 to the power {exponent}." for name, exponent in best.items()
-    )
-    rising = h.argsort()  # the curves are named at their right ends
-    with picture(title=title, alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, h[rising], {name: values[rising] for name, values in curves.items()}, points=True)
-        ax.set(xlabel="step h", ylabel="error", xscale="log", yscale="log")
-        ax.set_xticks(h, [power(10, round(np.log10(step))) for step in h], minor=False)
-        ax.xaxis.set_minor_locator(NullLocator())
-        tick_decades(ax.yaxis)
-        label_ends(ax)
 
 
 def steps_explorable() -> None:

@@ -1,13 +1,13 @@
 """Two lines of a backward pass, for a reader who left them open; and backward passes with one wrong line each, drawn to be found out."""
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from attn_course.reference import softmax
+from attn_course.formulas.givens import slopes
+from attn_course.reference import attention, softmax
 
 Gradients = Sequence[np.ndarray]  # (length, features) each
 
@@ -36,22 +36,19 @@ def or_ours(d_scores: Any, d_key: Any) -> tuple[Any, Any]:
     return score_gradient if d_scores is ... else d_scores, key_gradient if d_key is ... else d_key
 
 
-def sentences() -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """Return what is read and what is new, as numbers of an animal (0 to 3), a thing (4 to 7) and a last word (0 to 5).
+def agreeing(gradients: Gradients, arrays: Gradients, d_output: np.ndarray) -> list[str]:
+    """Name those of dQ, dK and dV that agree with central differences of a loss, the sum of `d_output` times the output."""
+    query, key, value = arrays
 
-    Nothing that is read has the last word 1 or 4 with the animal 0 or the thing 4; both of these with both is new.
-    """
-    every = itertools.product(range(4), range(4, 8), range(6))
-    return [each for each in every if each[2] not in (1, 4) or (each[0] != 0 and each[1] != 4)], [(0, 4, 1), (0, 4, 4)]
+    def rates(output: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> np.ndarray:
+        return slopes(lambda moved: np.vdot(d_output, output(moved)), at).reshape(at.shape)
 
-
-def exam(train: Any, forward: Any, sentences: Sequence[tuple[int, int, int]], meant: Any, starts: int = 20) -> str:
-    """Ask a model from each random start each sentence (noun, noun, last word), and say how often the largest output is `meant`'s noun."""
-    right = 0
-    for queries, keys, values in map(train, range(starts)):
-        for *pair, last in sentences:
-            right += forward(queries[[last]], keys[pair], values[pair])[0].argmax() == meant(*pair, last)
-    return f"{right} of {starts * len(sentences)} right"
+    found = (
+        rates(lambda moved: attention(moved, key, value), query),
+        rates(lambda moved: attention(query, moved, value), key),
+        rates(lambda moved: attention(query, key, moved), value),
+    )
+    return [name for name, one, other in zip(("dQ", "dK", "dV"), gradients, found, strict=True) if np.allclose(one, other)]
 
 
 class Suspect:

@@ -22,7 +22,7 @@ values with one entry: 5 3 1
 
 @asked(
     "gain-over-mixture",
-    "The gradient of the scores in one line",
+    "The gradient of the scores",
     kind="write",
     equation="score-gradient-against-mixture",
     points=1,
@@ -59,8 +59,8 @@ def my_d_scores(weights, output, value, d_output):
     r"""The gradient at all scores, from the weights, the output and the gradient there.
 
     Write `my_d_scores(weights, output, value, d_output)`, from arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and
-    $(T_q, d_v)$, in three lines without a loop: $dP$, then $\delta$ of {eq}`score-gradient-against-mixture` (with `keepdims=True` a
-    column), then $dS$ of {eq}`gradient-of-scores`.
+    $(T_q, d_v)$, in three lines without a loop: $dP$, then $\delta$ of {eq}`score-gradient-against-mixture` (`keepdims=True` keeps
+    it a column), then $dS$ of {eq}`gradient-of-scores`.
     """
     d_weights = d_output @ value.T
     delta = (d_output * output).sum(axis=1, keepdims=True)
@@ -116,8 +116,8 @@ queries of one number: 5 3 1
 def my_d_key(d_scores, query):
     r"""The gradient at all keys, from the gradient at the scores and the queries.
 
-    The transposed product is $(Q K^\top)^\top = K Q^\top$. Write `my_d_key(d_scores, query)`, which returns $dK$, from arrays of the shapes
-    $(T_q, T_k)$ and $(T_q, d_k)$.
+    Ask the three questions of $K_{jc}$. Then write `my_d_key(d_scores, query)`, which returns $dK$, from arrays of the shapes $(T_q, T_k)$
+    and $(T_q, d_k)$.
     """
     return d_scores.T @ query / np.sqrt(query.shape[1])
 
@@ -151,7 +151,7 @@ keys of one number: 0.1 3 7 1 2
     "key-gradient-by-differences",
     "The gradient of the keys by differences",
     kind="write",
-    equation="central-difference-error",
+    equation="query-and-key-gradients",
     points=1,
     difficulty=2,
     minutes=6,
@@ -185,8 +185,9 @@ keys of one number: 0.1 3 7 1 2
 def my_differences(query, key, value, d_output, step):
     """Central differences of the loss by each entry of `key`.
 
-    Write `my_differences(query, key, value, d_output, step)`: the central difference of the function `loss` for each entry of `key`, as an
-    array of the shape of `key`. Leave `key` as it was. (`np.ndindex(key.shape)` runs through its entries.)
+    A central difference is the loss with one entry a step larger, less the loss with it a step smaller, over the way between the two. Write
+    `my_differences(query, key, value, d_output, step)`, which takes it of the function `loss` for each entry of `key`, as an array of the
+    shape of `key`. Leave `key` as it was. (`np.ndindex(key.shape)` runs through its entries.)
     """
     quotients = np.empty_like(key)
     for entry in np.ndindex(key.shape):

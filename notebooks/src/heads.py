@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. At each place the layer
-# reads a vector for the symbol plus one for the place. From its output alone, a linear map must name the symbol before and the symbol after. We
-# train the layer twice, with one head of width 32 and with two of width 16.
+# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. At each place a layer of attention
+# reads a vector for the symbol plus one for the place. From what the layer returns there, a linear map must name the symbol before and the symbol
+# after. We train this twice, with one head of width 32 and with two of width 16.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import named, trained
@@ -37,12 +37,12 @@ figures.machine()
 #
 # Take one place. Suppose that its row of weights ignores the symbols: the place before always has the weight $p$, and the place after the
 # weight $r$. If $p = r$, then *red* before and *blue* after give the same mixture as *blue* before and *red* after, and nobody can tell
-# which was which. If $p > r$, the mixtures differ, and yet the linear map cannot always name the symbol *after*. Here is the proof.
+# them apart. If $p > r$, the mixtures differ. Still the linear map cannot always name the symbol *after*, and here is why.
 
 # %% [markdown] id="why-lead"
-# The linear map makes a number for each symbol, and the largest number wins. Take two symbols, $a$ and $b$. The **lead** of $b$ is
-# the number of $b$ minus the number of $a$. It is linear in the mixture. So each symbol adds to it its weight times a number of its own, $u_a$ or
-# $u_b$. We change only the symbols before and after, so everything else adds one fixed number $c$.
+# To name the symbol after, the linear map makes a number for each symbol, and the symbol with the largest number is its answer. Take two
+# symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so a symbol adds its weight
+# times a number of its own, $u_a$ or $u_b$. We change only the symbols before and after, so everything else adds one fixed number $c$.
 
 # %% [markdown] id="why-after"
 # The lead must be positive if $b$ stands after, and negative if $a$ does:
@@ -84,7 +84,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# In *the cat sat*, the word "sat" asks. Its query is $(\ln 8, \ln 8)$. Two heads of width 1 have one column each:
+# In *the cat sat*, the word "sat" asks. Its query is $(\ln 8, \ln 8)$. Two heads have one column each, so the root of their width is 1:
 #
 # | | key | value |
 # |---|---|---|
@@ -147,7 +147,7 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Libraries have no loop: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both lines below have the right shape.
+# Libraries have no loop: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape.
 # `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
 # **Predict** which heads notice it in each of the two.
 
@@ -233,13 +233,13 @@ for silent in (0, 1):
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
 # parameters. On the ring, one head of width 32 has $1 \cdot (2 \cdot 32 \cdot 32 + 2 \cdot 32 \cdot 32) = 4096$, and two heads of width 16 have
-# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too.
+# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too. The second row of weights is free.
 
 # %% [markdown] id="real"
 # ## One head of 270
 #
 # Do the heads of a language model divide their work? SmolLM2, here in its smallest size, has 30 layers of nine heads. For each of
-# these 270 heads we ask how much weight it gives to the token before, like a head of our ring.
+# these 270 heads we ask how much weight it gives to the token before, on average over the tokens after the first.
 
 # %% id="real-maps"
 from attn_course import language_model
@@ -248,7 +248,7 @@ model, sentence = language_model(), "The cat sat because it was tired."
 figures.looking_back(model.maps(sentence), model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Four heads give it more than 0.65 on average over this sentence, and head 0 of layer 16 gives the most. What is such a head good for? Suppose
+# Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose
 # that a text has had "red sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the
 # word before me is red". In a later layer, at the second "red", another head can look for this note. It finds "sun", the word that came
 # next. In this way a model could copy, and SmolLM2 does copy:
@@ -334,7 +334,8 @@ for name in MODELS:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of a row. The price of narrow heads is rank (Bhojanapalli et al., 2020):
+# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price (Bhojanapalli et al., 2020). Each writes
+# into $d_v$ directions at most:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
@@ -370,7 +371,8 @@ sides = (torch.tensor(side) for side in (q, k, v))
 at_once = scaled_dot_product_attention(*sides, is_causal=True, enable_gqa=True).numpy()
 for t in range(1, 6):
     z = [attend(q[h, t - 1 : t], k[h // 3, :t], v[h // 3, :t])[0] for h in range(9)]
-    print(f"token {t} is the same: {np.allclose(z, at_once[:, t - 1])}")
+    assert np.allclose(z, at_once[:, t - 1])
+print("the same, token by token")
 
 # %% [markdown] id="cache-bytes"
 # With $b$ bytes for a number, the cache grows with each token by

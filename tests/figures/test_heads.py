@@ -20,7 +20,7 @@ DRAWN = [
     ),
     (
         partial(figures.looking_back, [[[[1, 0], [0, 1]], [[1, 0], [0.8, 0.2]]]], ["The", " cat"]),
-        ["a grid of 2 cells", "1 of them are above 0.65; the largest is 0.8, of head 1 in layer 0", "query by query, are 0 and 0."],
+        ["a grid of 2 cells", "Above 0.65: 1 of them. The largest is 0.80, of head 1 in layer 0", "query by query, are 0 and 0."],
     ),
 ]
 REFUSED = [

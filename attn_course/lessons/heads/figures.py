@@ -70,14 +70,15 @@ def looking_back(maps: ArrayLike, tokens: Sequence[str]) -> None:
     names = [token.strip() for token in tokens]
     most = int((back > 0.65).sum())
     alt = (
-        f"Left, a grid of {back.size} cells, one for each head: its mean weight on the token before. {most} of them are above 0.65; the "
+        f"Left, a grid of {back.size} cells, one for each head: its mean weight on the token before. Above 0.65: {most} of them. The "
         f"largest is {number(back.max())}, of head {head} in layer {layer}. Right, the map of this head, queries in rows and keys in columns: "
         f"the keys with the largest weight, query by query, are {listed(p[layer, head].argmax(axis=1), 0)}."
     )
     title = f"Head {head} of layer {layer} looks one token back"
-    with picture(title=title, alt=alt, height=3.4, columns=2, width_ratios=(1.9, 1)) as (grid, one):
+    with picture(title=title, alt=alt, height=3.4, columns=2, width_ratios=(1.5, 1)) as (grid, one):
         draw_heatmap(grid, back.T, limits=(0.0, 1.0), annotate=False)
-        grid.set(title="weight on the token before", xlabel="layer", ylabel="head", xticks=range(0, len(back), 4), yticks=range(back.shape[1]))
+        grid.set(title="weight on the token before", xlabel="layer", ylabel="head", aspect="auto")
+        grid.set(xticks=range(0, len(back), 4), yticks=range(0, back.shape[1], 2))
         image = draw_heatmap(one, p[layer, head], limits=(0.0, 1.0), annotate=False)
         name_cells(one, names, names, p.shape[2:])
         one.tick_params(axis="x", rotation=60)

@@ -95,7 +95,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1.
 # Their sum is 10, "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
 #
-# **Predict** what the second head returns. And what would one head of width 2 return, which reads both columns at once: more, less, or
+# **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or
 # the same two numbers?
 
 # %% id="small-code" tags=["predicted"]
@@ -113,12 +113,12 @@ for name, columns in readers.items():
 # to share its one row between them.
 
 # %% [markdown] id="columns"
-# Now with letters. Let $H$ heads have queries and keys of width $d_k$ and values of width $d_v$. Column $c$ of $X W_Q$ is $X$ times column $c$
+# Now with letters. Let $H$ heads have queries and keys of width $d_k$ and values of width $d_v$. Each column of $X W_Q$ is $X$ times one column
 # of $W_Q$. So cutting the queries is the same as giving each head a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# $X$ itself is not cut: every head reads all of its features. On its block, a head is attention as before:
+# The input $X$ is not cut: every head reads all of its features. On its block, a head is attention as before:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
@@ -228,12 +228,12 @@ for silent in (0, 1):
 # Without head 1 it is the other way round. Nobody told the heads to divide the work.
 
 # %% [markdown] id="parameters"
-# What do two heads cost? $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns, $W_V$ has $H d_v$ columns, and $W_O$ has $H d_v$ rows:
+# What do two heads cost? $W_Q$ and $W_K$ hold $d \cdot H d_k$ numbers each, $W_V$ and $W_O$ hold $d \cdot H d_v$ each. Together these are
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
 # parameters. On the ring, one head of width 32 has $1 \cdot (2 \cdot 32 \cdot 32 + 2 \cdot 32 \cdot 32) = 4096$, and two heads of width 16 have
-# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too. The second row of weights is free.
+# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too. So the second row of weights costs no parameter.
 
 # %% [markdown] id="real"
 # ## One head of 270
@@ -329,8 +329,8 @@ for name in MODELS:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# The two heads of the ring look at one fixed shift each, with weights near 1. With weights of exactly 1 the layer is a **convolution**, in which each head
-# is one entry of the filter (Cordonnier et al., 2020):
+# The two heads of the ring look at one fixed shift each, with weights near 1. On a text, heads with weights of exactly 1 would be a
+# **convolution**, and each head one entry of its filter (Cordonnier et al., 2020):
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #

@@ -201,6 +201,7 @@ check("layer-without-a-head", my_layer_without)
 # %% [markdown] id="layer"
 # Your two functions make a whole layer of heads in plain NumPy:
 
+
 # %% id="layer-code"
 def layer(x, w_query, w_key, w_value, w_output, n_heads, silent):
     z = my_heads(x @ w_query, x @ w_key, x @ w_value, n_heads)

@@ -71,8 +71,8 @@ def looking_back(maps: ArrayLike, tokens: Sequence[str]) -> None:
     most = int((back > 0.65).sum())
     alt = (
         f"Left, a grid of {back.size} cells, one for each head: its mean weight on the token before. Above 0.65: {most} of them. The "
-        f"largest is {number(back.max())}, of head {head} in layer {layer}. Right, the map of this head, queries in rows and keys in columns: "
-        f"the keys with the largest weight, query by query, are {listed(p[layer, head].argmax(axis=1), 0)}."
+        f"largest is {number(back.max())}, of head {head} in layer {layer}. Right, the map of this head, queries in rows and keys in "
+        f"columns: the keys with the largest weight, query by query, are {listed(p[layer, head].argmax(axis=1), 0)}."
     )
     title = f"Head {head} of layer {layer} looks one token back"
     with picture(title=title, alt=alt, height=3.4, columns=2, width_ratios=(1.5, 1)) as (grid, one):

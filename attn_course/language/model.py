@@ -183,19 +183,6 @@ class LanguageModel:
         self._look(text, {"embedded": found.append} | {f"blocks.{layer}.stream": found.append for layer in range(self.n_layers)})
         return torch.stack(found).numpy()
 
-    def around_heads(self, layer: int, text: str) -> tuple[Float[np.ndarray, "len d_model"], Float[np.ndarray, "len d_model"]]:
-        """Return what the heads of one layer read, the normed stream, and what they return, which is added to the stream.
-
-        Raises ModelMissing where only stored answers are here.
-        """
-        found: list[Tensor] = []
-        before = f"blocks.{layer - 1}.stream" if layer else "embedded"
-        self._look(text, {before: found.append, f"blocks.{layer}.attended": found.append})
-        stream, returned = found
-        block: Any = self._network.blocks[layer]
-        with torch.inference_mode():
-            return block.norm_attention(stream).numpy(), returned.numpy()
-
     def logits(self, text: str) -> Float[np.ndarray, "len n_tokens"]:
         """Return a score for each of the 49,152 tokens behind each token of the text."""
         return self._look(text, {}).numpy()

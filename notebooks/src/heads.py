@@ -4,26 +4,27 @@
 # One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
 # need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 55 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places. On each stands one of eight symbols, drawn anew for each place, so a symbol may repeat. At each position the layer
-# reads a vector for the symbol plus one for the place, and from its output alone a linear map must name the symbols before and after. We train
-# it twice, with one head of width 32 and with two of width 16. Both have four matrices of 32 by 32.
+# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. At each place a layer of attention
+# reads a vector for the symbol plus one for the place. From what the layer returns there, a linear map must name the symbol before and the symbol
+# after. We train this twice, with one head of width 32 and with two of width 16.
 
 # %% id="hook-code"
-from attn_course.experiments.ring import trained
+from attn_course.experiments.ring import named, trained
 
-for n_heads in (1, 2):
-    before, after, both = trained(n_heads, steps=300, seed=0)
+rings = {n_heads: trained(n_heads, steps=300, seed=0) for n_heads in (1, 2)}
+for n_heads, ring in rings.items():
+    before, after, both = named(ring)
     print(f"{n_heads} of width {32 // n_heads}: before {before:.2f}, ", end="")
     print(f"after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
+# Two heads name both neighbours every time. One head names one of them every time, and the other in about one case of eight, which is as
 # good as guessing. Here is the machine of lesson {lesson}`attention`, with the parts lit that several heads need:
 
 # %% id="machine"
@@ -32,54 +33,42 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# What does the one head lack? Take one position, and suppose that its row of weights ignores the symbols: the place before always has the
-# weight $p$, the place after the weight $r$. Let $p \ge r$. Then the head cannot always name the symbol *after*, as two symbols $a$ and $b$ show.
+# ### What does the one head lack?
+#
+# Take one place. Suppose that its row of weights ignores the symbols: the place before always has the weight $p$, and the place after the
+# weight $r$. If $p = r$, then *red* before and *blue* after give the same mixture as *blue* before and *red* after, and nobody can tell
+# them apart. If $p > r$, the mixtures differ. Still the linear map cannot always name the symbol *after*, and here is why.
 
 # %% [markdown] id="why-lead"
-# For this question the linear map gives each symbol a number, and the symbol with the largest is the answer. We call the number of $b$ minus that of $a$ the lead
-# of $b$. It is linear in the output, which mixes values by their weights. So a symbol $s$ with the weight $w$ adds $w\, u_s$ to the lead, where
-# $u_s$ depends on $s$ alone. We change only the symbols before and after. The other symbols, the places and all weights stay the same, so they
-# add one fixed number $c$.
+# To name the symbol after, the linear map makes a number for each symbol, and the symbol with the largest number is its answer. Take two
+# symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so a symbol adds its weight
+# times a number of its own, $u_a$ or $u_b$. We change only the symbols before and after, so everything else adds one fixed number $c$.
 
 # %% [markdown] id="why-after"
-# If $b$ stands after, its lead must be positive, and if $a$ does, negative, whatever stands before:
+# The lead must be positive if $b$ stands after, and negative if $a$ does:
 #
 # | before | after | lead of $b$ | must be |
 # |---|---|---|---|
 # | $a$ | $b$ | $p\, u_a + r\, u_b + c$ | positive |
-# | $a$ | $a$ | $p\, u_a + r\, u_a + c$ | negative |
 # | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | negative |
+# | $b$ | $b$ | $(p + r)\, u_b + c$ | positive |
+# | $a$ | $a$ | $(p + r)\, u_a + c$ | negative |
 #
-# The first lead minus the second is $r\,(u_b - u_a)$ and must be positive, so $u_b > u_a$. The third minus the first is
-# $(p - r)\,(u_b - u_a)$, so it is at least 0. But a negative number minus a positive one is negative. If $r \ge p$, the head cannot always name
-# the symbol *before*, by the same argument.
+# The third lead minus the fourth is $(p + r)\,(u_b - u_a)$. It must be positive, so $u_b > u_a$. The first minus the second is
+# $(p - r)\,(u_a - u_b)$. It must be positive, too, so $u_a > u_b$. Both cannot be true.
+#
+# If $p < r$, the same argument says that the head cannot always name the symbol *before*.
 
 # %% [markdown] id="why-both"
-# One row of weights cannot serve both questions, however wide the head is, if the row ignores the symbols and the answers are linear in the
-# output. Several heads have several rows. A network behind one head can learn to take its mixture apart (section {section}`more`, which also
-# shows the rows that trained heads learned).
+# So one row of weights cannot serve both questions, however wide the head is. The proof needs two conditions: the row ignores the symbols, and the
+# answers are linear in the output. (Section {section}`more` looks at a trained head, and breaks the second condition.) Several heads have
+# several rows.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# How does one layer get several rows? With $H$ heads of width $d_k$, queries and keys have $H d_k$ columns, and values have $H d_v$. A **head**
-# is a block of neighbouring columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so cutting the queries is the same as
-# giving each head a narrow matrix:
-#
-# $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
-#
-# $X$ itself is not cut: every head reads all of its features. (Formulas and figures count heads from 1, code counts from 0.)
-
-# %% [markdown] id="one-head"
-# On its block, a head is attention as before, with a map of weights $P_h$ of its own:
-#
-# $$Z_h = P_h\, X W_V^{(h)}, \qquad
-#  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
-#
-# The dot products of one head have $d_k$ terms, so the root is that of $d_k$, the width of one head.
-
-# %% id="split-figure"
-figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
+# How does one layer get several rows of weights? We cut the columns of the queries into blocks, and those of the keys and of the values. A **head**
+# is one block of each, and attends for itself:
 
 # %% id="attend"
 import numpy as np
@@ -95,8 +84,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# In *the cat sat*, "sat" asks, with two heads of width 1, so that the root is 1. Its query is $\ln 8$ in both heads. Keys and values have one
-# column for each head:
+# In *the cat sat*, the word "sat" asks. Its query is $(\ln 8, \ln 8)$. Two heads have one column each, so the root of their width is 1:
 #
 # | | key | value |
 # |---|---|---|
@@ -104,9 +92,42 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | cat | $(1, 0)$ | $(2, 0)$ |
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
-# In the first head the scores are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1, which sum to 10. "Cat" has eight tenths of the
-# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. In the second head "the" has the eight tenths, and "sat" takes home
-# $\frac{8}{10} \cdot 3 = 2.4$. The two heads have found different words.
+# The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1.
+# Their sum is 10, "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
+#
+# **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or
+# the same two numbers?
+
+# %% id="small-code" tags=["predicted"]
+query = np.log([[8.0, 8.0]])
+key = np.array([[0, 1], [1, 0], [0, 0]])
+value = np.array([[0, 3], [2, 0], [0, 0]])
+readers = {"first head": [0], "second head": [1], "one head of width 2": [0, 1]}
+for name, columns in readers.items():
+    output = attend(query[:, columns], key[:, columns], value[:, columns])
+    print(f"{name}: {output[0].round(2)}")
+
+# %% [markdown] id="small-answer" tags=["answer"]
+# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score,
+# so they have the same weight, which is less than one half. It returns less of both. Two heads found a word each, and the wide head had
+# to share its one row between them.
+
+# %% [markdown] id="columns"
+# Now with letters. Let $H$ heads have queries and keys of width $d_k$ and values of width $d_v$. Each column of $X W_Q$ is $X$ times one column
+# of $W_Q$. So cutting the queries is the same as giving each head a narrow matrix of its own:
+#
+# $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
+#
+# The input $X$ is not cut: every head reads all of its features. On its block, a head is attention as before:
+#
+# $$Z_h = P_h\, X W_V^{(h)}, \qquad
+#  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
+#
+# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (Formulas and figures count heads from
+# 1, code counts from 0.)
+
+# %% id="split-figure"
+figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
@@ -126,8 +147,8 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# In place of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both lines below have the right shape, and both can be
-# undone. `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
+# Libraries have no loop: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape.
+# `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
 # **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
@@ -144,24 +165,23 @@ for name, cut in cuts.items():
 # %% [markdown] id="reshape-answer" tags=["answer"]
 # Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last "head" gets
 # any number of position 3. Split the last axis first, and **then** move the axis of heads to the front. A test of shapes does not find this
-# mistake. Disturbing the last position does.
+# mistake.
 
 # %% [markdown] id="merge"
-# ## The heads add up
+# ## The layer adds up its heads
 #
-# Now every position has $H$ outputs of width $d_v$. They stand side by side, and one more matrix maps them back to the width of the tokens:
+# Now every position has $H$ outputs of width $d_v$. They stand side by side, and one more matrix maps them back to the width of the tokens, $d$:
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
 #
-# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, block $h$ of the columns on the left meets block $h$ of the rows on the right:
+# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the rows:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "concatenate, then project" is a **sum over heads**. In our sentence "sat" has taken home 1.6 and 2.4. If the rows of $W_O$ are
-# $(1, 0)$ and $(1, 1)$, its output is $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$.
-#
-# Leave out one term, and you see what the layer does without that head.
+# So "put side by side, then multiply" is a **sum over heads**. In our sentence "sat" has 1.6 and 2.4. If the rows of $W_O$ are
+# $(1, 0)$ and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return
+# $(2.4, 2.4)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -178,141 +198,87 @@ check("layer-without-a-head", my_layer_without)
 #     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
 # ```
 
-# %% [markdown] id="cache"
-# ## What a layer keeps: the cache
+# %% [markdown] id="layer"
+# Your two functions make a whole layer of heads in plain NumPy:
+
+
+# %% id="layer-code"
+def layer(x, w_query, w_key, w_value, w_output, n_heads, silent):
+    z = my_heads(x @ w_query, x @ w_key, x @ w_value, n_heads)
+    return my_layer_without(np.array(np.split(z, n_heads, axis=-1)), w_output, silent)
+
+
+if my_heads is ... or my_layer_without is ...:  # not written yet
+    from attn_course.experiments.ring import layer
+
+    print("the course's layer stands in; write your functions above")
+
+# %% [markdown] id="silence-ring"
+# We give it the matrices that we trained on the ring, and silence head 0, then head 1. **Predict** how often each neighbour is named then.
+
+# %% id="silence-ring-code" tags=["predicted"]
+from attn_course.experiments.ring import named_by
+
+for silent in (0, 1):
+    before, after, both = named_by(layer, rings[2], silent)
+    print(f"head {silent} silent: before {before:.2f}, ", end="")
+    print(f"after {after:.2f}, both {both:.2f}")
+
+# %% [markdown] id="silence-ring-answer" tags=["answer"]
+# Each head has learned one neighbour. Without head 0 the symbol after is still named every time, and the symbol before is guessed.
+# Without head 1 it is the other way round. Nobody told the heads to divide the work.
+
+# %% [markdown] id="parameters"
+# What do two heads cost? $W_Q$ and $W_K$ hold $d \cdot H d_k$ numbers each, $W_V$ and $W_O$ hold $d \cdot H d_v$ each. Together these are
 #
-# A model that writes gets one token at a time. What must a layer keep of the earlier ones? The causal mask hides all later keys from token $t$.
-# So row $t$ of attention needs its own query, and the keys and values of tokens $1$ to $t$:
+# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
-#
-# On the right, attention has the causal mask, and we take its row $t$. Row $j$ of keys and values is made from row $j$ of $X$, which the layers before computed with all
-# tokens after $j$ hidden. So no later token changes it: keys and values are kept in a **cache**, and each step adds a row.
-
-# %% [markdown] id="groups"
-# Every step reads the whole cache. To make it smaller, Shazeer (2019) let all blocks of queries, the query heads, share one block of keys, the
-# key head, and one of values.
-# **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from 0 and $H_{kv}$
-# key heads:
-#
-# $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
-# \key{grouped-query-attention}$$
-#
-# The cache shrinks by the factor $g$. The language model SmolLM2 (here its smallest size, of 135 million parameters) has nine query heads on
-# three key heads in each layer.
-
-# %% [markdown] id="own"
-# ### A class to take home
-#
-# Here are heads, cache and groups in plain NumPy, for one token at a time, with values as wide as keys. For the groups it has `g`, and `h // g`
-# where a layer without groups has `h`.
-
-
-# %% id="own-class"
-class Heads:
-    def __init__(self, w_query, w_key, w_value, w_output, d_k):
-        self.projections, self.w_output = (w_query, w_key, w_value), w_output
-        self.d_k, self.keys, self.values = d_k, [], []  # the cache: no token yet
-
-    def cut(self, x):  # queries, keys and values of one token, with a head in each row
-        return [(x @ w).reshape(-1, self.d_k) for w in self.projections]
-
-    def __call__(self, x):  # the next token, (d,)
-        q, k, v = self.cut(x)
-        self.keys.append(k)
-        self.values.append(v)
-        keys, values = np.array(self.keys), np.array(self.values)  # (t, H_kv, d_k)
-        heads, g = range(len(q)), len(q) // len(k)
-        z = [attend(q[h : h + 1], keys[:, h // g], values[:, h // g]) for h in heads]
-        return np.hstack(z) @ self.w_output  # (1, d)
-
-
-# %% [markdown] id="own-tests"
-# PyTorch gets all tokens and all heads at once, with a causal mask: four query heads on two key heads. Our class gets the tokens one by one:
-
-# %% id="own-call"
-import torch
-from torch.nn.functional import scaled_dot_product_attention
-
-rng = np.random.default_rng(8)
-x = rng.normal(size=(5, 6))  # five tokens
-w_q, w_o = rng.normal(size=(6, 8)), rng.normal(size=(8, 6))  # four heads of width 2
-w_k, w_v = rng.normal(size=(2, 6, 4))  # two heads of width 2
-q, k, v = (torch.tensor(x @ w).reshape(5, -1, 2) for w in (w_q, w_k, w_v))
-q, k, v = (side.transpose(0, 1) for side in (q, k, v))  # heads first, then tokens
-z = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-theirs = z.transpose(0, 1).reshape(5, 8).numpy() @ w_o  # tokens first, then heads
-
-layer = Heads(w_q, w_k, w_v, w_o, d_k=2)  # with an empty cache
-print("as PyTorch has it:", np.allclose([layer(token)[0] for token in x], theirs))
+# parameters. On the ring, one head of width 32 has $1 \cdot (2 \cdot 32 \cdot 32 + 2 \cdot 32 \cdot 32) = 4096$, and two heads of width 16 have
+# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too. So the second row of weights costs no parameter.
 
 # %% [markdown] id="real"
-# ## Your class and a real model
+# ## One head of 270
 #
-# We give the class layer 16 of SmolLM2, counted from 0. This model tells queries and keys their places by a rotation (lesson
-# {lesson}`self_attention`), so we add that with `rope`, where `layout` says which columns turn as a pair. A token's place is the number of tokens
-# in the cache before it joins. If the model is on your machine, the cell gives the class what the layer's heads read, `read`, and compares what
-# both return:
-
-# %% id="real-layer" tags=["live"]
-from attn_course import language_model
-from attn_course.reference import rope
-
-model, sentence = language_model(), "The cat sat because it was tired."
-
-
-class Turned(Heads):
-    def cut(self, x):
-        q, k, v = super().cut(x)
-        turns = {"theta": 100_000.0, "layout": "interleaved"}
-        q, k = (rope(z, np.full(len(z), len(self.keys)), **turns) for z in (q, k))
-        return q, k, v
-
-
-if model.is_here:
-    read, returned = model.around_heads(16, sentence)  # (8, 576) each: eight tokens
-    it = model.layer(16)
-    layer = Turned(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64)
-    ours = np.vstack([layer(token) for token in read.astype(float)])
-    print(f"largest difference: {np.abs(ours - returned).max():.6f}")
-
-# %% [markdown] id="real-look"
-# It printed 0.000009 here, for numbers up to 15. Now look at two heads of this layer:
+# Do the heads of a language model divide their work? SmolLM2, here in its smallest size, has 30 layers of nine heads. For each of
+# these 270 heads we ask how much weight it gives to the token before, on average over the tokens after the first.
 
 # %% id="real-maps"
-maps = model.maps(sentence)
-figures.real_heads([maps[16, 0], maps[16, 3]], model.tokens(sentence))
+from attn_course import language_model
+
+model, sentence = language_model(), "The cat sat because it was tired."
+figures.looking_back(model.maps(sentence), model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back. This can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. At "sun", a head that
-# looks back can write a note: "the word before this place is red". In a later layer, at the second "red", another head can look for this note.
-# There it finds "sun", the word that came next. SmolLM2 does copy: it reads 50 random tokens, then the same again, and in the second round it
-# names the next one right about three times out of four, on average over six draws.
+# Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose
+# that a text has had "red sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the
+# word before me is red". In a later layer, at the second "red", another head can look for this note. It finds "sun", the word that came
+# next. In this way a model could copy, and SmolLM2 does copy:
+
+# %% id="real-text"
+words = "lamp seven gold tiger blue. lamp seven"
+print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
-# In our sentence, head 0 of layer 16 is one of four heads, out of 270, that give more than 0.65 of their weight to the token before, on average
-# over the queries after the first. Do the four share the work of copying? We silence
+# Do the four heads share this work? We silence head 0 of layer 16; then, as a control, head 3 of that layer; then the three others of
+# the four at once. Each time the model continues our list. It also reads 50 random tokens twice, in six draws, and we count how many of the
+# second round it names right. As a second control it names the next tokens of a story.
 #
-# - head 0,
-# - as a control head 3 of the same layer, which looks mostly at the first token,
-# - the other three of the four, which are in other layers, at once.
-#
-# As a second control the model also names the next tokens of a story. **Predict** which of the three costs the copying most, and whether it
-# costs the story much. This is a bet: the maps alone do not tell.
+# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
 
 measured = COPYING.load()
-for name in SILENT:  # copying: the smallest and the largest share in the six draws
+for name, silent in SILENT.items():
     right, told = measured.values("silenced", name), measured.values("story", name)
-    print(f"{name:31} silent: copies {right.min():.2f} to {right.max():.2f}, ", end="")
-    print(f"story {told.mean():.2f}")
+    text = model.silenced(*silent).write(words, tokens=4)[len(words) :]
+    print(f"{name} silent: {text!r}")
+    print(f"    copies {right.min():.2f} to {right.max():.2f}, story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Head 0 costs the copying most: without it at most an eighth is right in any draw. Yet the story falls from 0.35 to 0.33 only, about as much as
-# without the three others, so head 0 is not simply needed for everything. Without the three others the model keeps most of its copying: the four do not share the work evenly. Whether head 0
-# works by notes, this does not show (lesson {lesson}`induction` goes on).
+# Without head 0 the list stops, and at most an eighth of the random tokens is right in any draw. Without the three others the model keeps
+# most of its copying, so the four do not share the work evenly. The story falls from 0.35 to 0.33, about as much as without the three
+# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show (lesson {lesson}`induction` goes on).
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -322,28 +288,27 @@ verify_lesson("heads")
 #
 # | what | formula |
 # |---|---|
+# | block of columns, {eq}`heads-are-column-blocks` | {key}`heads-are-column-blocks` |
 # | head, {eq}`attention-of-one-head` | {key}`attention-of-one-head` |
 # | layer, {eq}`output-projection-sums-heads` | {key}`output-projection-sums-heads` |
-# | groups, {eq}`grouped-query-attention` | {key}`grouped-query-attention` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A head is a block of columns of queries, keys and values. In a group, several blocks of queries use one block of keys and one of values.
-# - Cut the last axis first, then move the axis of heads.
+# - A head is a block of columns of queries, keys and values, with a map of weights of its own.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - A cache keeps the keys and values of all tokens. It shrinks where groups of query heads share a key head.
-# - A map does not say what a head is for: silence it, with other heads and another text for control.
+# - A map does not say what a head is for. Silence it, and other heads for control.
 #
 # What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads can read
-# several things at once and keep them apart for what reads the layer linearly, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
+# several things at once and keep them apart for a linear map that reads the layer, with no more parameters. Next, lesson
+# {lesson}`cross_attention` lets one sequence ask another.
 
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?
 #
-# In section {section}`hook` a linear map stood behind the head that failed. In a language model a network stands there. Our network is a linear map
-# to 128 numbers, of which the negative ones become 0, and then the map to the answers. Both symbols can be named if each pair gives a mixture
-# of its own. **Predict** the weights that one head in front of this network learns for the places before and after.
+# In section {section}`hook` a linear map read the head. Now a network reads it: a linear map
+# to 128 numbers, of which the negative ones become 0, and then the map to the answers. **Predict** whether one head in front of this network
+# can name both neighbours, and with which weights for the two places.
 
 # %% id="accuracy-code" tags=["predicted"]
 from attn_course.lessons.heads.experiments import HEADS, MODELS
@@ -357,122 +322,84 @@ for name in MODELS:
         print(f"    weights of head {head}: before {before}, after {after}")
 
 # %% [markdown] id="mixture" tags=["answer"]
-# So one head can do it, with weights of about 0.69 and 0.29. Equal ones would give $(a, b)$ and $(b, a)$ the same mixture. Without the network
-# the head names the symbol with the larger weight; the proof says that it cannot always name the other. From ring to ring a weight differs by
-# less than 0.03 (standard deviation), so the rows hardly depend on the symbols.
+# One head can do it, with weights of about 0.69 and 0.29. They are unequal, so that each pair of symbols gives a mixture of its own. From ring to
+# ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the symbols, as our proof supposed.
 
 # %% [markdown] id="sum"
-# What, then, do several heads give? Each has its own map of values, by {eq}`attention-of-one-head` and {eq}`output-projection-sums-heads`:
+# What, then, do several heads give? By {eq}`attention-of-one-head`, each also has a map of values of its own:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# Let the products $W_V^{(h)} W_O^{(h)}$ be multiples $c_h$ of one matrix. The rows of $P_h$ sum to 1, so
-#
-# $$\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1} \label{signed-mixture-row-sums}$$
-#
-# With $c = (1, -1)$ the rows sum to 0: two heads can *subtract* one neighbour from the other. One softmax has no negative weights. In the card,
-# choose $c$ so that the rows of its three heads sum to 0.
-
-# %% id="merge-alive"
-from attn_course import alive
-
-alive("signed-mixture-row-sums")
-
-# %% [markdown] id="bottleneck"
-# Narrow heads pay with rank. A product of matrices has at most the rank of each factor:
-#
-# $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
-# \label{value-output-rank-bound}$$
-#
-# In the same way a head's table of scores has at most rank $d_k$: the *low-rank bottleneck* of Bhojanapalli et al. (2020).
-
-# %% [markdown] id="counts"
-# ## Deeper: do more heads cost more?
-#
-# Texts define heads in three ways. They cut $Q = X W_Q$ into columns, give each head a matrix of its own, or project $Q$ again:
-
-# %% id="definitions-figure"
-figures.three_definitions()
-
-# %% [markdown] id="twice"
-# The first two are the same, {eq}`heads-are-column-blocks`. The third is the second if its "$Q$" means the input (so in Vaswani et al., 2017).
-# If $Q$ is $X W_Q$, each head projects by $W_Q W_h^Q$, which is one matrix: more parameters and no new function. The first two have
-#
-# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
-#
-# parameters, $4 d^2$ if $H d_k = H d_v = d$. Then four projections of $T$ rows, scores and outputs, {eq}`attention-flops`, take
-#
-# $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
-#
-# operations. We count one wide head, eight narrow ones, and eight wide ones:
-
-# %% id="cost-code"
-from attn_course.costs import multi_head_attention_flops as flops
-from attn_course.costs import multi_head_parameters
-
-for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
-    count = multi_head_parameters(512, n_heads=n_heads, d_k=d_k) / 1e6
-    work = flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k) / 1e9
-    print(f"H = {n_heads}, width {d_k:3d}: {count:4.1f} M weights, {work:5.1f} GFLOP")
-
-# %% [markdown] id="cache-bytes"
-# In parameters, these products and the cache eight narrow heads cost what one wide head costs; only their eight maps take more. Without a cache
-# step $t$ projects $t$ rows, with it one. The cache keeps for each token, with $b$ bytes for a number,
-#
-# $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
-#
-# whatever the number of query heads is. In 32 layers with 32 key heads of width 128, at 16 bits a number, 32,768 tokens take 16 GiB, and with
-# eight key heads 4 GiB.
-
-# %% [markdown] id="filters"
-# ## Deeper: is a layer of heads a convolution?
-#
-# A **convolution** computes each output from the inputs near it, with the same numbers everywhere. If each head looks at one fixed shift,
-# $P_h = S_h$ with ones on a diagonal, the sum of the heads is a convolution:
+# The two heads of the ring look at one fixed shift each, with weights near 1. On a text, heads with weights of exactly 1 would be a
+# **convolution**, and each head one entry of its filter (Cordonnier et al., 2020):
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends. Can a softmax make $S_h$? Cordonnier et al. (2020) encode the distance
-# $\delta$ from query to key as $(\delta^2, \delta)$. A learned vector $-\alpha\,(1, -2\Delta)$ then gives the score
-# $-\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2$, whose last term the softmax ignores. As $\alpha$ grows, the weight at $\delta = \Delta$ tends to
-# 1, if there is such a key. Three heads imitate a filter of three numbers:
+# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price (Bhojanapalli et al., 2020). Each writes
+# into $d_v$ directions at most:
+#
+# $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
+# \label{value-output-rank-bound}$$
 
-# %% id="filters-code"
-from attn_course.reference import softmax
+# %% [markdown] id="cache"
+# ## Deeper: what does a layer keep while it writes?
+#
+# A model writes one token at a time. With the causal mask (lesson {lesson}`masking`), row $t$ of attention needs only its own query and the
+# keys and values of tokens $1$ to $t$:
+#
+# $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
+#
+# No later token changes a key or a value. So a layer keeps them in a **cache**, and need not compute all $T$ tokens again, which takes
+#
+# $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
+#
+# operations if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019;
+# Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
+#
+# $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
+# \label{grouped-query-attention}$$
+#
+# Here PyTorch computes nine query heads on three key heads at once, and we compute one token after the other:
 
-signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
-place = np.arange(12)
-convolved = np.convolve(signal, kernel[::-1], mode="same")
-for alpha in (1.0, 5.0, 20.0):
-    by_heads = np.zeros(12)
-    for shift, tap in zip((-1, 0, 1), kernel, strict=True):
-        scores = -alpha * (place - place[:, None] - shift) ** 2
-        by_heads += softmax(scores) @ signal * tap
-    error = np.abs(by_heads - convolved)
-    print(f"alpha = {alpha:4.1f}: error inside {error[1:-1].max():.8f}", end=", ")
-    print(f"at the two ends {error[[0, -1]].round(2)}")
+# %% id="cache-code"
+import torch
+from torch.nn.functional import scaled_dot_product_attention
 
-# %% [markdown] id="filters-ends"
-# In the middle the heads come as near to the filter as one likes, but not at the ends. There the filter reads a zero, but a softmax
-# must give its weight to some key, and the nearest one gets it.
+rng = np.random.default_rng(8)
+q = rng.normal(size=(9, 5, 4))  # nine query heads, five tokens
+k, v = rng.normal(size=(2, 3, 5, 4))  # three key heads, and three of values
+sides = (torch.tensor(side) for side in (q, k, v))
+at_once = scaled_dot_product_attention(*sides, is_causal=True, enable_gqa=True).numpy()
+for t in range(1, 6):
+    z = [attend(q[h, t - 1 : t], k[h // 3, :t], v[h // 3, :t])[0] for h in range(9)]
+    assert np.allclose(z, at_once[:, t - 1])
+print("the same, token by token")
 
-# %% [markdown] id="break"
-# Last, a game. This machine has a twin with a mistake in its heads. Find the smallest input that shows it, and the lamp that proves it. Two more
-# levels follow.
+# %% [markdown] id="cache-bytes"
+# With $b$ bytes for a number, the cache grows with each token by
+#
+# $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
+#
+# SmolLM2 has nine query heads on three key heads of width 64. **Predict** how many numbers one layer keeps for each token, and how many it would
+# keep with nine key heads. The whole model has 135 million numbers of 16 bits, 257 MiB. Is the cache of 8,192 tokens larger?
 
-# %% id="break-card"
-from attn_course.game.card import break_the_machine
+# %% id="cache-bytes-code" tags=["predicted"]
+for key_heads in (3, 9):
+    numbers = 2 * key_heads * 64  # a key and a value for each key head
+    size = 30 * numbers * 2 * 8192 / 2**20  # 30 layers, 2 bytes a number
+    print(f"{key_heads} key heads: {numbers} numbers in a layer, {size:.0f} MiB in all")
 
-break_the_machine("heads-tiled")
+# %% [markdown] id="cache-answer" tags=["answer"]
+# A layer keeps $2 \cdot 3 \cdot 64 = 384$ numbers for each token, and with nine key heads it would keep 1,152. Then the cache of one long text
+# would be twice as large as the whole model.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.2, heads and their cost.
-# - J.-B. Cordonnier, A. Loukas and M. Jaggi (2020), [arXiv:1911.03584](https://arxiv.org/abs/1911.03584): heads and
-#   convolutions, the quadratic encoding.
-# - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the low-rank bottleneck.
-# - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150): one key head for all, and why decoding waits for memory.
-# - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups, and trained models that are given them later.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.2, heads.
+# - J.-B. Cordonnier, A. Loukas and M. Jaggi (2020), [arXiv:1911.03584](https://arxiv.org/abs/1911.03584): heads and convolutions.
+# - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the rank of narrow heads.
+# - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150): one key head for all.
+# - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups.
 # - P. Michel, O. Levy and G. Neubig (2019), [arXiv:1905.10650](https://arxiv.org/abs/1905.10650), and E. Voita et al. (2019),
-#   [arXiv:1905.09418](https://arxiv.org/abs/1905.09418): heads that can be removed, heads with a role.
+#   [arXiv:1905.09418](https://arxiv.org/abs/1905.09418): heads that can be removed.

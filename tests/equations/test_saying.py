@@ -161,7 +161,6 @@ def test_cases_may_be_shared_out_and_two_bounds_are_an_equality():
         ("softmax", r"\sigma(z)_u = \frac{e^{z_u}}{\sum_v e^{z_v}}"),  # the lengths say where the sum ends
         ("online-softmax-update", r"\max(m, x) = m', \qquad e^{x - m'} + \ell\, e^{m - m'} = \ell'"),
         ("grouped-query-attention", r"\mathrm{attention}(Q_h, K_r, V_r) = Z_h, \qquad \lfloor h / g \rfloor = r, \qquad H / H_{kv} = g"),
-        ("signed-mixture-row-sums", r"\Bigl(\sum_{1 \le h \le H} c_h P_h\Bigr) \mathbf{1} = (\sum_h c_h)\, \mathbf{1}"),
         ("attention-flops", r"\text{FLOPs} - 2\, T_q T_k (d_k + d_v) = 0"),
         ("interference-lower-bound", r"\sum_i \sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n"),
         ("reach-of-stacked-windows", r"(B_{L w})_{ij} = [((B_w)^L)_{ij} \ge 1], \qquad (B_w)_{ij} = [0 \le i - j \le w]"),

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
 from attn_course.figures.machines.aligner import aligner
-from attn_course.figures.machines.heads import split_and_merge, three_definitions
+from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.layer import layer_tensors
 from attn_course.figures.machines.masked import masked
@@ -62,7 +62,6 @@ def drawings(shown) -> str:
     paths(TOKENS, 1)
     split_and_merge(4, 3, 2, 2)
     layer_tensors(3, 5, 6, 2)
-    three_definitions()
     paddings(["9", "May", "1998"], ["19", "98"], (5, 4))
     latent_flow(absorbed=False)
     latent_flow(absorbed=True)

@@ -19,8 +19,8 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.real_heads, [np.eye(2), [[1, 0], [1, 0]]], ["The", " cat"]),
-        ["layer 16, head 3: the keys with the largest weight, query by query, are 0"],
+        partial(figures.looking_back, [[[[1, 0], [0, 1]], [[1, 0], [0.8, 0.2]]]], ["The", " cat"]),
+        ["a grid of 2 cells", "Above 0.65: 1 of them. The largest is 0.80, of head 1 in layer 0", "query by query, are 0 and 0."],
     ),
 ]
 REFUSED = [

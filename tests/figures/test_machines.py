@@ -9,7 +9,7 @@ import pytest
 
 from attn_course.figures.diagram import Drawn
 from attn_course.figures.machines.aligner import aligner
-from attn_course.figures.machines.heads import split_and_merge, three_definitions
+from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.layer import layer_tensors
 from attn_course.figures.machines.masked import masked
@@ -40,7 +40,6 @@ DRAWN = [
     (partial(layer_tensors, 2, 3, 9, 1), "heads.swapaxes(1, 2).reshape(2, 3, 9) gives merged, (batch, tokens, d_model) = (2, 3, 9)"),
     (partial(layer_tensors, 3, 5, 3, 3), "weights @ v gives heads, (batch, n_heads, tokens, d_k) = (3, 3, 5, 1)"),
     (partial(layer_tensors, 1, 1, 1, 1), "matrices of (d_model, d_model) = (1, 1)"),
-    (three_definitions, "Right: X times W_Q is Q"),
     (
         partial(paddings, *DATE, (5, 4)),
         "reads 3 tokens and 2 of padding and hands keys and values to a decoder, which reads 2 tokens and 2 of padding",

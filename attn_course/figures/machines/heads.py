@@ -1,4 +1,4 @@
-"""How heads are split off and merged again, and the three ways in which texts define them."""
+"""How heads are split off and merged again."""
 
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 
@@ -60,50 +60,3 @@ def _blocks(drawing: Diagram, centre: tuple[float, float], rows: int, n_heads: i
         left = x + (number - (n_heads + 1) / 2) * columns * CELL
         drawing.matrix((left, y), rows, columns, cell=CELL, role=role, lit=number == head)
     return Area(x, y, n_heads * columns * CELL, rows * CELL)
-
-
-def three_definitions() -> None:
-    """Show the three ways in which texts define the queries of a head, one beside the other."""
-    drawing = Diagram("heads-three-ways", 660, 424)
-    for x, title in ((110, "cut the columns"), (330, "own matrices"), (550, "project twice")):
-        drawing.panel(Area(x, 212, 208, 412))
-        drawing.text((x, 30), title)
-        given = _named(drawing, (x, 76), 3, 4, "X")
-        if x == 330:
-            _into_two(drawing, given, "W", 212, (4, 2), role=None)
-            continue
-        both = _named(drawing, (x, 150), 4, 4, "W_Q")
-        queries = _named(drawing, (x, 226), 3, 4, "Q", role="query")
-        drawing.arrow(given.bottom, both.top)
-        drawing.arrow(both.bottom, queries.top)
-        if x == 110:
-            _into_two(drawing, queries, "Q", 384, (3, 2), role="query")
-        else:
-            _into_two(drawing, queries, "W", 306, (4, 2), role=None)
-    caption = (
-        "Left, X W_Q is cut into columns. In the middle, X meets a matrix of its own for each head; side by side, these matrices are W_Q. "
-        "Right, each head multiplies X W_Q by one more matrix."
-    )
-    alt = (
-        "Three columns. Left: X times W_Q is Q, whose columns are cut into Q 1 and Q 2. Middle: X times a matrix of its own gives each of "
-        "Q 1 and Q 2. Right: X times W_Q is Q, and Q times a matrix of its own gives each of Q 1 and Q 2."
-    )
-    publish_diagram(drawing.finish(title="Three definitions of a head", caption=caption, alt=alt, views=drawing.strips(220, 440)))
-
-
-def _named(drawing: Diagram, centre: tuple[float, float], rows: int, columns: int, symbol: str, role: str | None = None) -> Area:
-    """Draw a matrix with its symbol to its left."""
-    area = drawing.matrix(centre, rows, columns, cell=CELL, role=role)
-    drawing.text((area.left[0] - 8, area.y + 5), symbol, anchor="end", symbol=True)
-    return area
-
-
-def _into_two(drawing: Diagram, given: Area, letter: str, y: float, size: tuple[int, int], role: str | None) -> None:
-    """Draw the way from one matrix to one of its own for each of two heads, and on to their queries."""
-    bend = given.bottom[1] + 14
-    for number, x in ((1, given.x - 40), (2, given.x + 48)):
-        area = _named(drawing, (x, y), *size, f"{letter}_{number}", role=role)
-        drawing.arrow(given.bottom, (given.x, bend), (x, bend), area.top)
-        if letter == "W":
-            queries = _named(drawing, (x, 384), 3, 2, f"Q_{number}", role="query")
-            drawing.arrow(area.bottom, queries.top)

@@ -8,7 +8,7 @@ from attn_course.equations.core import claim
 from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import Normal, tables
 from attn_course.formulas import function, matrices
-from attn_course.reference import attention, multi_head_attention, softmax, split_heads
+from attn_course.reference import attention, multi_head_attention, split_heads
 
 
 def _weights(normal: Normal, d: int, H: int, d_k: int, d_v: int) -> list[np.ndarray]:
@@ -112,23 +112,6 @@ def _(normal, d_v, H, draw):
         W_O += normal(d)
     blocks = {"W_V^{(h)}": matrices(np.hsplit(W_V, H)), "W_O^{(h)}": matrices(np.vsplit(W_O, H))}
     return {"W_V": W_V, "W_O": W_O, "d": d, "d_v": d_v, "H": H, **blocks}
-
-
-def _maps(normal: Normal, *shape: int) -> np.ndarray:
-    """Draw matrices of weights: positive, with rows that sum to 1."""
-    return np.asarray(softmax(normal(*shape)))
-
-
-@claim("signed-mixture-row-sums", serves="H1", rests_on="softmax-inside-the-simplex sum-of-head-maps")
-def _(normal, H, T_q, T_k):
-    r"""\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}
-    where V shared ;; W_V^(h) W_O^(h) = c_h times one matrix
-    With c = (1, -1) rows sum to 0: a difference of two averages, such as previous minus next token, which one head cannot form.
-        rows of the whole always sum to 1: \Bigl(\sum_{h=1}^{H} c_h\Bigr) ->
-        the signs do not count: c_h\Bigr -> |c_h|\Bigr
-        the columns instead of the rows: \mathbf{1}^\top \Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}^\top
-    """
-    return {"P": matrices(_maps(normal, H, T_q, T_k)), "c": normal(H), "H": H}
 
 
 # ---- what it costs

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.machines.heads import split_and_merge as split_and_merge
-from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number
 
@@ -59,15 +58,29 @@ def machine() -> None:
     show_machine("all-heads")
 
 
-def real_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
-    """Show the maps of heads 0 and 3 of layer 16 of the language model on a sentence.
+def looking_back(maps: ArrayLike, tokens: Sequence[str]) -> None:
+    """Show how much weight each head of a causal model gives to the token before, and the map of the head that gives it most.
 
-    `maps` (2, len, len): weights; rows sum to 1. `tokens` (len,): the pieces that the model reads.
+    `maps` (layers, heads, len, len): weights; rows sum to 1. `tokens` (len,): the pieces that the model reads. Means are over the
+    queries behind the first.
     """
-    head_maps(
-        maps,
-        annotate=False,
-        title="One head looks one token back, another mostly at the first token",
-        heads=("layer 16, head 0", "layer 16, head 3"),
-        tokens=[token.strip() for token in tokens],
+    p = as_numbers("maps", maps, 4)
+    back = p.diagonal(-1, -2, -1).mean(axis=-1)
+    layer, head = map(int, np.unravel_index(back.argmax(), back.shape))
+    names = [token.strip() for token in tokens]
+    most = int((back > 0.65).sum())
+    alt = (
+        f"Left, a grid of {back.size} cells, one for each head: its mean weight on the token before. Above 0.65: {most} of them. The "
+        f"largest is {number(back.max())}, of head {head} in layer {layer}. Right, the map of this head, queries in rows and keys in "
+        f"columns: the keys with the largest weight, query by query, are {listed(p[layer, head].argmax(axis=1), 0)}."
     )
+    title = f"Head {head} of layer {layer} looks one token back"
+    with picture(title=title, alt=alt, height=3.4, columns=2, width_ratios=(1.5, 1)) as (grid, one):
+        draw_heatmap(grid, back.T, limits=(0.0, 1.0), annotate=False)
+        grid.set(title="weight on the token before", xlabel="layer", ylabel="head", aspect="auto")
+        grid.set(xticks=range(0, len(back), 4), yticks=range(0, back.shape[1], 2))
+        image = draw_heatmap(one, p[layer, head], limits=(0.0, 1.0), annotate=False)
+        name_cells(one, names, names, p.shape[2:])
+        one.tick_params(axis="x", rotation=60)
+        one.set(title=f"layer {layer}, head {head}", xlabel="keys", ylabel="queries")
+        add_colour_bar(image, [grid, one], "weight", fraction=0.03)

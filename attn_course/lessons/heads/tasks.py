@@ -296,7 +296,7 @@ def _maps_to_read() -> dict[str, Any]:
     "read-two-heads",
     "Read two heads",
     kind="figure",
-    equation="signed-mixture-row-sums",
+    equation="sum-of-head-maps",
     retired=True,
     points=2,
     difficulty=2,
@@ -314,7 +314,7 @@ def _maps_to_read() -> dict[str, Any]:
             rows are queries, columns are keys: you read the maps along the other direction
         the sum of all weights
             0.5 -> 1.0
-            2 - 1 = 1 would be right if all values were 1, {eq}`signed-mixture-row-sums`; value 1 is zero and takes its weights away
+            2 - 1 = 1 would be right if all values were 1; value 1 is zero and takes its weights away
         keys numbered one too high
             (4, -> (5,
             keys are counted from 0, as the axis says
@@ -342,7 +342,7 @@ def _maps_to_read() -> dict[str, Any]:
     why=r"""
         Head 0, row 2 is largest in column 4 (0.50). Row 1, column 2 holds 0.05 in head 0 and 0.65 in head 1. Without value 1,
         the heads give query 3 the outputs $1 - 0.30$ and $1 - 0.10$, and $2 \cdot 0.70 - 0.90 = 0.50$. If all values were 1,
-        it would be $2 - 1 = 1$, {eq}`signed-mixture-row-sums`.
+        it would be $2 - 1 = 1$, for the weights of each head sum to 1.
     """,
 )
 def my_reading():

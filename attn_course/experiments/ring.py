@@ -28,20 +28,20 @@ def named(ring: Any) -> list[float]:
 def named_by(layer: Callable[..., np.ndarray], ring: Neighbours, silent: int) -> list[float]:
     """Return the same for a trained layer that `layer` computes, text by text, without head `silent`; its arguments are those below."""
     found = ring.attention
-    weights = [w.double().numpy() for w in (found.w_query, found.w_key, found.w_value, found.w_output)]
+    *projections, w_output = (w.double().numpy() for w in (found.w_query, found.w_key, found.w_value, found.w_output))
 
     def answers(text: Tensor) -> Tensor:
         read = (ring.symbols[text] + ring.places).double().numpy()
-        output = torch.from_numpy(np.stack([layer(x, *weights, found.n_heads, silent) for x in read])).to(ring.answers)
+        output = torch.from_numpy(np.stack([layer(*(x @ w for w in projections), w_output, found.n_heads, silent) for x in read])).to(ring.answers)
         return (output @ ring.answers).unflatten(-1, (2, -1))
 
     return named(answers)
 
 
 def layer(
-    x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, w_output: np.ndarray, n_heads: int, silent: int
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, w_output: np.ndarray, n_heads: int, silent: int | None = None
 ) -> np.ndarray:
     """Return what a layer writes to which head `silent` adds nothing, Eq. output-projection-sums-heads."""
-    heads = attention(*(split_heads(x @ w, n_heads) for w in (w_query, w_key, w_value)))
-    heads[silent] = 0.0
+    heads = attention(*(split_heads(side, n_heads) for side in (query, key, value)))
+    heads[[] if silent is None else silent] = 0.0
     return np.asarray(merge_heads(heads) @ w_output)

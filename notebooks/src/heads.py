@@ -203,8 +203,8 @@ check("layer-without-a-head", my_layer_without)
 
 
 # %% id="layer-code"
-def layer(x, w_query, w_key, w_value, w_output, n_heads, silent):
-    z = my_heads(x @ w_query, x @ w_key, x @ w_value, n_heads)
+def layer(query, key, value, w_output, n_heads, silent=None):
+    z = my_heads(query, key, value, n_heads)
     return my_layer_without(np.array(np.split(z, n_heads, axis=-1)), w_output, silent)
 
 
@@ -214,7 +214,7 @@ if my_heads is ... or my_layer_without is ...:  # not written yet
     print("the course's layer stands in; write your functions above")
 
 # %% [markdown] id="silence-ring"
-# We give it the matrices that we trained on the ring, and silence head 0, then head 1. **Predict** how often each neighbour is named then.
+# We give it queries, keys and values of the ring, and the matrix $W_O$ that we trained. We silence head 0, then head 1. **Predict** how often each neighbour is named then.
 
 # %% id="silence-ring-code" tags=["predicted"]
 from attn_course.experiments.ring import named_by
@@ -239,13 +239,25 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## One head of 270
 #
-# Do the heads of a language model divide their work? SmolLM2, here in its smallest size, has 30 layers of nine heads. For each of
-# these 270 heads we ask how much weight it gives to the token before, on average over the tokens after the first.
+# SmolLM2, here in its smallest size, has 30 layers of nine heads. Does your layer do what a layer of a real language model does? We take the
+# queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads have the same keys and
+# values, see section {section}`cache`.) A causal mask hides later tokens, so we ask for the last token. If the model is on your machine, the
+# cell compares what your layer and the model's own layer return:
 
-# %% id="real-maps"
+# %% id="real-layer" tags=["live"]
 from attn_course import language_model
 
 model, sentence = language_model(), "The cat sat because it was tired."
+if model.is_here:
+    query, key, value, returned = model.around_heads(16, sentence)
+    ours = layer(query[-1:], key, value, model.layer(16).w_output, n_heads=9)
+    print(f"largest difference: {np.abs(ours - returned[-1]).max():.6f}")
+
+# %% [markdown] id="real-look"
+# It printed 0.000003 here, for numbers up to 6. Do such heads divide their work? For each of the 270 heads we ask how much weight it gives to
+# the token before, on average over the tokens after the first.
+
+# %% id="real-maps"
 figures.looking_back(model.maps(sentence), model.tokens(sentence))
 
 # %% [markdown] id="real-copy"

@@ -32,13 +32,13 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
 # The first row is a query: what "cat" looks for. The others are keys: what each word offers. All these numbers were chosen by hand, in lesson
-# {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
-# 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated
-# vectors grow like this root (lesson {lesson}`scaling`). From now on **score** means the divided number: here 2, 1
-# and 0.
+# {lesson}`start`. (In a key the last number is the first minus the second; a query chooses it freely.) The dot product says how well a key fits
+# the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four other words. A key has $d_k = 4$ entries, and we divide by
+# $\sqrt{d_k}$, because dot products of unrelated vectors around 0 typically grow like this root (lesson {lesson}`scaling`). From now on
+# **score** means the divided number: here 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
-# We build the lit part of this machine:
+# The lit part of this machine is what we build:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -57,12 +57,13 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # Together they get 0.19, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
 # $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired"
-# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The second entry of the output, say, is
+# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The second entries of the
+# values of "sat", "tired" and "was" are 2, 2 and 1, and the others 0, so the second entry of the output is
 # $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
-# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the same steps
-# read
+# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the rows of $K$
+# and $V$, the same steps read
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
@@ -99,7 +100,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # with the softmax taken along each row. This is the first equation of the Transformer paper.
 
 # %% [markdown] id="matrix-predict"
-# Now let "sat" ask. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half that of "sat". **Predict** how many
+# Now let "sat" ask. Its dot product with the key of "cat" is 8, and so the score 4, and "because" has the score 0. The query of "was" is half that of "sat". **Predict** how many
 # times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
 
 # %% id="matrix-code" tags=["predicted"]
@@ -178,7 +179,7 @@ check("attention-of-batches", my_batched_attention)
 # ## Two mistakes and the tests that find them
 #
 # Back to the line of 2022. From here on your function is called `attend`. The functions `one` and `two` are meant to compute the same.
-# Each has one mistake, and one of them has that of 2022:
+# Each has one mistake:
 
 # %% id="spot-code"
 attend, whose = my_batched_attention, "yours"
@@ -224,7 +225,8 @@ for name, f in {whose: attend, "one": one, "two": two}.items():
 # join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-story"
-# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries. "That's a typo and a big bug!" was the author's answer.
+# The line of 2022 makes the mistake of `one`: axis 1 of (batch, query, key, head) counts the queries, and so does axis $-2$ of (batch, query,
+# key). "That's a typo and a big bug!" was the author's answer.
 # Yet the layer belonged to a model that draws pictures. The reader had trained it with axis 1 and with axis 2, and reported pictures about
 # equally good. If that is right, such a mistake need not show in training at all. One has to read the line, or test it.
 
@@ -247,8 +249,8 @@ for name, f in {whose: attend, "one": one, "two": two}.items():
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# A fast processor does hundreds of operations in the time in which one number arrives. **Predict** how many it gets to do for each number
-# if one new token meets 8192 keys, and if 8192 queries do. All vectors have 64 entries.
+# A fast processor does hundreds of operations in the time in which one number arrives. **Predict** the operations for each number moved,
+# first for 1 query and then for 8192 queries, each time with 8192 keys. All vectors have 64 entries.
 
 # %% id="traffic-code" tags=["predicted"]
 for q_len in (1, 8192):
@@ -264,8 +266,8 @@ for q_len in (1, 8192):
 # ## A layer of your own
 #
 # In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
-# what comes out. In PyTorch this is a `Module`, which holds the matrices, and whose `forward` computes the output. Here is one with
-# your function in the middle, as a single head:
+# what comes out. In PyTorch this is a `Module`, whose `forward` computes the output. Here is one with your function in the middle, as a single
+# head:
 
 # %% id="layer-code"
 import torch
@@ -287,7 +289,7 @@ class Layer(torch.nn.Module):
 # %% id="layer-compare"
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 theirs = torch.nn.MultiheadAttention(8, 1, **options)  # 8 features, 1 head
-packed, last = (p.detach() for p in theirs.parameters())  # (24, 8) and (8, 8)
+packed, last = (p.detach() for p in theirs.parameters())  # (24, 8): q, k, v; and (8, 8)
 w_q, w_k, w_v = packed.chunk(3)
 mine = Layer(w_q.T, w_k.T, w_v.T, last.T)
 
@@ -303,7 +305,7 @@ print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 #
 # Does it also run a model that people use? SmolLM2, which you met in lesson {lesson}`start`, has 30 layers of nine heads. Each layer
 # will call your function for one token at a time. The newest token asks, and the keys and values of all tokens so far are kept, in the
-# **KV cache** (exercise {task}`step-with-kept-keys`).
+# **KV cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so no mask is needed.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -326,7 +328,7 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # If the model is on your machine, your lines (or the course's, if you wrote none) ran in each of its 30 layers for every token.
 #
 # Now we let it run with `one`, which makes the mistake of 2022. Here a single query asks at a time. **Predict** the seven
-# weights that `one` then gives to our seven keys.
+# weights that `one` then gives to our seven keys. Will the model still write sentences?
 
 # %% id="real-break" tags=["predicted"]
 it = QUERY[:1, 4:5]  # a single query, that of "it"
@@ -343,7 +345,7 @@ if model.is_here:
     print(*(model.write(start, tokens=5) for start in starts), sep="\n")
 
 # %% [markdown] id="real-broken-notice"
-# Here it wrote "The sun rises in the east and,, the the (". It has learned with the right softmax, and
+# On our machine it wrote "The sun rises in the east and,, the the (". It has learned with the right softmax, and
 # with the wrong one it no longer writes sentences.
 
 # %% [markdown] id="limits"
@@ -361,15 +363,15 @@ verify_lesson("attention")
 # | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
 # | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
 # | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
-# | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | scores need memory $T_q T_k$ |
+# | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | scores need memory $T_q T_k$ if stored |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations of the two products grow with the product of both lengths. A single new token leaves the processor about two for each number
-#   that it must fetch.
+# - Operations of the two products grow with the product of both lengths. For a single new token with vectors of 64 entries they are about two
+#   for each number moved.
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, a layer that agrees with

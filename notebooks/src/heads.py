@@ -4,14 +4,14 @@
 # One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
 # need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 55 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. At each place a layer of attention
-# reads a vector for the symbol plus one for the place. From what the layer returns there, a linear map must name the symbol before and the symbol
+# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. A layer of attention
+# reads, for each place, a vector for its symbol plus one for the place. From what the layer returns at a place, a linear map must name the symbol before and the symbol
 # after. We train this twice, with one head of width 32 and with two of width 16.
 
 # %% id="hook-code"
@@ -41,11 +41,12 @@ figures.machine()
 
 # %% [markdown] id="why-lead"
 # To name the symbol after, the linear map makes a number for each symbol, and the symbol with the largest number is its answer. Take two
-# symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so a symbol adds its weight
-# times a number of its own, $u_a$ or $u_b$. We change only the symbols before and after, so everything else adds one fixed number $c$.
+# symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so the symbol on a place
+# adds the weight of this place times $u_a$ or $u_b$, which belongs to the symbol. We change only the symbols before and after, so everything else adds one
+# fixed number $c$.
 
 # %% [markdown] id="why-after"
-# The lead must be positive if $b$ stands after, and negative if $a$ does:
+# The lead must be positive if $b$ stands after, and negative if $a$ does, also where both places hold the same symbol:
 #
 # | before | after | lead of $b$ | must be |
 # |---|---|---|---|
@@ -60,8 +61,8 @@ figures.machine()
 # If $p < r$, the same argument says that the head cannot always name the symbol *before*.
 
 # %% [markdown] id="why-both"
-# So one row of weights cannot serve both questions, however wide the head is. The proof needs two conditions: the row ignores the symbols, and the
-# answers are linear in the output. (Section {section}`more` looks at a trained head, and breaks the second condition.) Several heads have
+# So one row of weights cannot serve both questions every time, however wide the head is.
+# Beside the sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output. (Section {section}`more` looks at a trained head, and breaks the second condition.) Several heads have
 # several rows.
 
 # %% [markdown] id="split"
@@ -123,8 +124,8 @@ for name, columns in readers.items():
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (Formulas and figures count heads from
-# 1, code counts from 0.)
+# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (The formulas and the next
+# figure count heads from 1; code does from 0, and so do names such as "head 0 of layer 16".)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -147,7 +148,7 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Libraries have no loop: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape.
+# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape.
 # `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
 # **Predict** which heads notice it in each of the two.
 
@@ -170,7 +171,8 @@ for name, cut in cuts.items():
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# Now every position has $H$ outputs of width $d_v$. They stand side by side, and one more matrix maps them back to the width of the tokens, $d$:
+# Every position now has $H$ outputs of width $d_v$, side by side. One more matrix maps them back to the width $d$ of the tokens
+# ($d_{\mathrm{model}}$ in the machine):
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
@@ -180,8 +182,7 @@ for name, cut in cuts.items():
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
 # So "put side by side, then multiply" is a **sum over heads**. In our sentence "sat" has 1.6 and 2.4. If the rows of $W_O$ are
-# $(1, 0)$ and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return
-# $(2.4, 2.4)$.
+# $(1, 0)$ and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return $(2.4, 2.4)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -205,6 +206,8 @@ check("layer-without-a-head", my_layer_without)
 # %% id="layer-code"
 def layer(query, key, value, w_output, n_heads, silent=None):
     z = my_heads(query, key, value, n_heads)
+    if silent is None:
+        return z @ w_output
     return my_layer_without(np.array(np.split(z, n_heads, axis=-1)), w_output, silent)
 
 
@@ -214,7 +217,7 @@ if my_heads is ... or my_layer_without is ...:  # not written yet
     print("the course's layer stands in; write your functions above")
 
 # %% [markdown] id="silence-ring"
-# We give it queries, keys and values of the ring, and the matrix $W_O$ that we trained. We silence head 0, then head 1. **Predict** how often each neighbour is named then.
+# We give it queries, keys and values of the ring, and the matrix $W_O$ that we trained. We silence head 0, then head 1. Which head has which neighbour nobody can know. **Predict** how often the neighbours are named then.
 
 # %% id="silence-ring-code" tags=["predicted"]
 from attn_course.experiments.ring import named_by
@@ -226,22 +229,22 @@ for silent in (0, 1):
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
 # Each head has learned one neighbour. Without head 0 the symbol after is still named every time, and the symbol before is guessed.
-# Without head 1 it is the other way round. Nobody told the heads to divide the work.
+# Without head 1 it is the other way round.
 
 # %% [markdown] id="parameters"
-# What do two heads cost? $W_Q$ and $W_K$ hold $d \cdot H d_k$ numbers each, $W_V$ and $W_O$ hold $d \cdot H d_v$ each. Together these are
+# What do two heads cost? $W_Q$, $W_K$, $W_V$ and $W_O$ together hold
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# parameters. On the ring, one head of width 32 has $1 \cdot (2 \cdot 32 \cdot 32 + 2 \cdot 32 \cdot 32) = 4096$, and two heads of width 16 have
-# $2 \cdot (2 \cdot 32 \cdot 16 + 2 \cdot 32 \cdot 16) = 4096$, too. So the second row of weights costs no parameter.
+# parameters. On the ring $d$ is 32. One head of width 32 has $4 \cdot 32 \cdot 32 = 4096$, and two of width 16 have
+# $2 \cdot 4 \cdot 32 \cdot 16 = 4096$, too. So the second row of weights costs no parameter.
 
 # %% [markdown] id="real"
 # ## One head of 270
 #
 # SmolLM2, here in its smallest size, has 30 layers of nine heads. Does your layer do what a layer of a real language model does? We take the
-# queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads have the same keys and
-# values, see section {section}`cache`.) A causal mask hides later tokens, so we ask for the last token. If the model is on your machine, the
+# queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads share keys and
+# values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later tokens, so we ask for the last token. If the model is on your machine, the
 # cell compares what your layer and the model's own layer return:
 
 # %% id="real-layer" tags=["live"]
@@ -272,8 +275,8 @@ print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
 # Do the four heads share this work? We silence head 0 of layer 16; then, as a control, head 3 of that layer; then the three others of
-# the four at once. Each time the model continues our list. It also reads 50 random tokens twice, in six draws, and we count how many of the
-# second round it names right. As a second control it names the next tokens of a story.
+# the four at once. Each time the model continues our list. It also reads a text of 50 random tokens followed by the same 50, and we
+# count which share of the second round it names right, for six such texts. As a second control it names the next tokens of a story.
 #
 # **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not tell.
 
@@ -282,7 +285,7 @@ from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILEN
 
 measured = COPYING.load()
 for name, silent in SILENT.items():
-    right, told = measured.values("silenced", name), measured.values("story", name)
+    right, told = (measured.values(what, name) for what in ("silenced", "story"))
     text = model.silenced(*silent).write(words, tokens=4)[len(words) :]
     print(f"{name} silent: {text!r}")
     print(f"    copies {right.min():.2f} to {right.max():.2f}, story {told.mean():.2f}")
@@ -342,8 +345,8 @@ for name in MODELS:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# The two heads of the ring look at one fixed shift each, with weights near 1. On a text, heads with weights of exactly 1 would be a
-# **convolution**, and each head one entry of its filter (Cordonnier et al., 2020):
+# The two heads of the ring look at one fixed shift each, with weights near 1. On a text, heads with weights of exactly 1 would be, away from its
+# ends, a **convolution**, and each head one entry of its filter (Cordonnier et al., 2020):
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #

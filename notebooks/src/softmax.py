@@ -24,8 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# This is the lit step in the machine of lesson {lesson}`start`. Here $T$ and $H$ count tokens and heads; after this picture $T$ is a
-# temperature and $H$ an entropy.
+# Here is the step in the machine of lesson {lesson}`start`. Its $T$ and $H$ count tokens and heads; below, $T$ is a temperature and $H$ an entropy.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -38,8 +37,7 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. On this card you can change the
-# scores.
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Try it:
 
 # %% id="definition-alive"
 from attn_course import alive, check, verify_lesson
@@ -47,29 +45,28 @@ from attn_course import alive, check, verify_lesson
 alive("softmax")
 
 # %% [markdown] id="leads"
-# Why $e^z$ and not $z^2$? Suppose that only leads count: a token that leads another by $x$ points gets $g(x)$ times its weight, with the same $g$ for
-# all. "Cat" leads "because" by 4, and "because" leads "it" by 2. So "cat" leads "it" by 6. Leads add up while factors multiply,
-# $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+# Why $e^z$ and not $z^2$? Suppose that a lead decides how two weights compare: a token that leads another by $x$ points has $g(x)$ times
+# the weight of that other token, whatever the rest of the scores. "Cat" leads "because" by 4, and "because" leads "it" by 2. So "cat" leads
+# "it" by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 #
-# A continuous positive $g$ must then be an exponential, $g(x) = a^x$, as Cauchy showed in 1821 (see the exercises). So **only softmax goes by leads
-# alone**, with $e$ or another number as the base $a$.
+# A continuous positive $g$ must then be an exponential, $g(x) = a^x$, as Cauchy showed in 1821 (see the exercises). So **among three tokens
+# or more only softmax compares weights by leads**, with $e$ or another number as the base $a$.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# Softmax is also the best at something. Let $p$ be any weights. If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, the
-# best token gets everything, even if another is only a hair behind. So we also reward doubt: how evenly the weights are spread. In 1948
-# Claude Shannon found a measure of it:
+# Softmax is also the best at something. Let $p$ be any weights. For the largest average score, $p \cdot z = \sum_i p_i z_i$, the
+# best token gets everything, even if another is only a hair behind. So we also reward doubt. In 1948 Claude Shannon found a measure of it:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same.
 
 # %% [markdown] id="entropy"
-# Shannon looked for a name. As he told it later, John von Neumann advised **entropy**. Physics used the formula already, under that name,
-# and "no one knows what entropy really is, so in a debate you will always have the advantage."
+# As Shannon told it later, John von Neumann advised the name **entropy**, which the formula had in physics: "no one knows what entropy
+# really is, so in a debate you will always have the advantage."
 #
 # Here are three choices of weights for the scores $(0, 1, 2)$:
 
@@ -121,15 +118,15 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**. In physics the states of a gas have just such probabilities, with minus the energy as the
-# score. At a low temperature the best token, or those that tie, take nearly
+# The price $T$ is called the **temperature**, and a lead of one point now gives $e^{1/T}$ times the weight. In physics the states of a gas
+# in a heat bath have just such probabilities, with minus the energy as the score. At a low temperature the best score takes nearly
 # everything; at a high one all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# Chatbots use this $T$. SmolLM2, the model of lesson {lesson}`start`, must continue *The capital of France is*. It gives
-# each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up to 90 percent.
-# **Predict** how many are needed at $T = 0.5$ and at $T = 2$: fewer than ten, dozens, or thousands? (At $T = 2$ each amount
-# becomes its root.) Does "Paris" stay first?
+# A chatbot draws its next token with such weights as probabilities. SmolLM2, the model of lesson {lesson}`start`, must continue
+# *The capital of France is*, and gives each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up
+# to 90 percent. **Predict** how many are needed at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it becomes its
+# root: fewer than ten, dozens, or thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -144,7 +141,7 @@ for temperature in ("0.5", "1", "2"):
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. At $T = 2$ its weight is only 0.05. The next two are far behind it, so it is the many others that take the rest.
+# of scores. At $T = 2$ the first three together have less than 0.1, and thousands of tokens with a tiny weight each have the rest.
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
@@ -170,7 +167,7 @@ print("measured:", ((later - s) / 1e-6).round(2))
 # average. Together the three rates are 0.
 
 # %% [markdown] id="lemma-proof"
-# Attention takes averages under such weights. Let $f = (2, 4, 0)$ be one entry of three values that stand still. Their average
+# Attention takes averages under such weights. Let three values stand still, and $f = (2, 4, 0)$ be their first entries. The average
 # $\bar f = \sum_j s_j f_j = 2.2$ moves because the weights do, at the rate
 #
 # $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
@@ -181,8 +178,8 @@ print("measured:", ((later - s) / 1e-6).round(2))
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its area is the
-# product of the two deviations:
+# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its sides are the
+# two deviations, and its area counts as negative if one of them is:
 
 # %% id="covariance-figure"
 f = np.array([2.0, 4.0, 0.0])
@@ -190,14 +187,14 @@ print(f"measured rate of the average: {(later - s) @ f / 1e-6:.2f}")
 figures.covariance(s, rates, f)
 
 # %% [markdown] id="covariance-seen"
-# The average rises. The third area decides: its score falls, and its $f$ is far below average. So an output of attention rises when
-# scores rise where values are large.
+# The average rises. The third token decides: its score falls, and its $f$ is far below average. So an output of attention rises when, on
+# average, scores rise more where values are large.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
 #
-# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$. The rate of score $i$ is 1 if $i = j$ and else 0, a number that
-# is written $\delta_{ij}$. So weight $i$ moves at the rate
+# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$. We write $\delta_{ij}$ for the rate of score $i$, which is 1 if
+# $i = j$ and else 0. So weight $i$ moves at the rate
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -229,9 +226,9 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
-# Training gives the slopes of a loss $L$ by the weights, $g_i = \partial L / \partial s_i$. A model needs those by the scores. By the chain
-# rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. So with $g$ for $f$ we ask how fast an average moves
-# when only $z_j$ does.
+# Training gives the slopes of a loss $L$ along the weights, $g_i = \partial L / \partial s_i$. A model needs its slopes along the scores. By the
+# chain rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. This is the rate of the average
+# $\sum_i s_i g_i$ when only $z_j$ moves, and $g$ stands still.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -247,13 +244,13 @@ check("pull-back-one-row", my_pull)
 # ## Sure, and wrong
 #
 # In training a language model pays the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. As
-# $\ln s_y = z_y - \mathrm{lse}(z)$, its slopes by the scores are, by {eq}`lse-gradient`,
+# $\ln s_y = z_y - \mathrm{lse}(z)$, its slopes along the scores are, by {eq}`lse-gradient`,
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, that is only $g$, the slopes by the
-# weights. They must still go through your `my_pull`. If $J$ is the matrix of all $\partial s_i / \partial z_j$, and $\odot$ multiplies entry
-# by entry, it calculates
+# Each is a weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ the same difference is the slope along a
+# *weight*, $g_i$, and must still go through your `my_pull`. With the matrix $J$ of all $\partial s_i / \partial z_j$, and $\odot$ for
+# products entry by entry, `my_pull` returns
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
@@ -271,8 +268,8 @@ print("cross-entropy:", (weights - truth).round(4))
 print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 
 # %% [markdown] id="loss-answer" tags=["answer"]
-# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error it is only $-0.0018$, since the slope
-# has the third weight, 0.0009, as a factor. So this model would hardly learn from its mistake.
+# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error it is only $-0.0018$, since it has the third
+# weight, 0.0009, as a factor. Section {section}`own` counts how many steps this costs.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -291,7 +288,8 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to the rounding of each format.
+# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to the rounding of each format,
+# which holds these three scores exactly.
 
 # %% [markdown] id="shift"
 # On paper the subtraction changes nothing, because a common factor $e^c$ cancels:
@@ -308,8 +306,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell runs anywhere: softmax of each row, and your `my_pull` for all rows. We raise one of the scores near 1000, and compare the
-# slope of $\sum_i g_i s_i$ with what `pull` gives.
+# These cells run anywhere: softmax, your `my_pull` and a stable cross-entropy, for all rows. Then a sure and wrong model learns from either
+# loss, in gradient steps of size 1, until the right token has half the weight.
 
 # %% id="own-code"
 import numpy as np
@@ -324,28 +322,22 @@ def pull(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
 
 
-rng = np.random.default_rng(0)
-table, gradient = 1000 + rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-moved = table.copy()
-moved[0, 0] += 1e-5
-slope = (gradient * (weights_of(moved) - weights_of(table))).sum() / 1e-5
-print(f"pulled {pull(weights_of(table), gradient)[0, 0]:.3f}, slope {slope:.3f}")
-
-# %% [markdown] id="own-loss"
-# The loss needs care, too: a weight may be too small for the computer, and its logarithm $-\infty$. So calculate cross-entropy as
-# $\mathrm{lse}(z) - z_y$, with the maximum subtracted inside:
+def cross_entropy(scores, right):  # lse(z) - z_y: finite, however small the weight is
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    return np.log(np.exp(shifted).sum(axis=-1)) - shifted[..., right]
 
 
-# %% id="own-loss-code"
-def loss_of(scores, right):
-    shifted = scores - scores.max()
-    return np.log(np.exp(shifted).sum()) - shifted[right]
-
-
-large = np.array([0.0, 800.0])
-with np.errstate(divide="ignore"):  # keep NumPy quiet
-    print("minus the logarithm of the weight:", -np.log(weights_of(large)[0]))
-print("lse(z) - z_y:                     ", loss_of(large, right=0))
+# %% id="own-race"
+truth = np.array([0.0, 0.0, 1.0])
+for loss in ("cross-entropy", "squared error"):
+    scores, steps = np.array([7.0, 1.0, 0.0]), 0
+    while weights_of(scores)[2] < 0.5:
+        weights = weights_of(scores)
+        slope = weights - truth
+        scores -= slope if loss == "cross-entropy" else pull(weights, slope)
+        steps += 1
+    paid = cross_entropy(scores, right=2)
+    print(f"{loss}: {steps} steps, then the cross-entropy is {paid:.2f}")
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -365,10 +357,10 @@ verify_lesson("softmax")
 #
 # What is special about softmax?
 #
-# - Only softmax goes by leads alone, up to its base.
+# - Among three tokens or more only softmax compares weights by leads, up to its base.
 # - It is the one best compromise between average score and entropy, whose price is the temperature. At the price 1 log-sum-exp is its
 #   value, and has softmax for its gradient.
-# - An average under softmax weights moves at the rate of a covariance, so a backward pass needs no Jacobian.
+# - An average of fixed numbers under softmax weights moves at the rate of a covariance, so a backward pass needs no Jacobian.
 # - Cross-entropy also teaches a model that is sure and wrong: each slope is the weight minus the truth.
 # - Subtract a finite maximum first. No weight changes, and no exponential overflows.
 #
@@ -378,18 +370,17 @@ verify_lesson("softmax")
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row. It keeps
-# $\mathrm{lse}(z)$: with this one number each weight can be had back from its score.
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block. Of a row it keeps only $\mathrm{lse}(z)$, which gives each weight
+# back from its score:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# Can $\mathrm{lse}(z)$ be had from one look at each block? For any $m$, $e^m$ comes out of its sum:
+# Is one look at each block enough? For any $m$, $e^m$ comes out of the sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
-# The maximum is known only at the end. So the sum is corrected when the maximum changes (Milakov and Gimelshein, 2018).
 # For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the
-# larger maximum:
+# larger maximum (Milakov and Gimelshein, 2018):
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
 
@@ -427,7 +418,7 @@ check("lse-over-blocks", my_lse)
 # %% [markdown] id="sure"
 # ## Deeper: can every token win?
 #
-# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper every token gets something:
+# On paper every token gets something, for two or more finite scores:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
@@ -477,8 +468,8 @@ for temperature in (1.0, 0.6, 0.25):
     print(f"T = {temperature}: norm of J / T {norm:.2f}")
 
 # %% [markdown] id="saturation"
-# First $1 / T$ wins, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much faster
-# than $T$. At which $T$ do these weights move fastest? Look for it on this card:
+# Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
+# faster than $T$. At which $T$ do the weights of this card move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()

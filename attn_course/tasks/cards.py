@@ -16,7 +16,7 @@ SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider t
 _CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;max-width:46rem;box-sizing:border-box"
 _BAR = "border-left:4px solid {0};border-left-color:var(--jp-{1}-color1,{0})"
 _GREEN = f"{_BAR.format('#009E73', 'success')};background:rgba(0,158,115,.12);{_CARD};width:fit-content"
-_RED = f"{_BAR.format('#D55E00', 'error')};background:rgba(213,94,0,.08);{_CARD}"
+_RED = f"border-left:4px solid #D55E00;background:rgba(213,94,0,.08);{_CARD}"
 _LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
 
 

@@ -11,8 +11,7 @@
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? These are its scores of
-# lesson {lesson}`start`, after they were halved:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are the halved scores of lesson {lesson}`start`:
 
 # %% id="first"
 import numpy as np
@@ -24,7 +23,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Here is the step in the machine of lesson {lesson}`start`. Its $T$ and $H$ count tokens and heads; below, $T$ is a temperature and $H$ an entropy.
+# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ still count tokens and heads:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -32,12 +31,12 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="definition"
-# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts. For "cat" this is
-# $55 / 58 \approx 0.95$. The *softmax* does this with any finite scores $z = (z_1, \ldots, z_n)$:
+# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts, $55 / 58 \approx 0.95$ for "cat".
+# The *softmax* does this with any finite scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Try it:
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
 
 # %% id="definition-alive"
 from attn_course import alive, check, verify_lesson
@@ -46,8 +45,8 @@ alive("softmax")
 
 # %% [markdown] id="leads"
 # Why $e^z$ and not $z^2$? Suppose that a lead decides how two weights compare: a token that leads another by $x$ points has $g(x)$ times
-# the weight of that other token, whatever the rest of the scores. "Cat" leads "because" by 4, and "because" leads "it" by 2. So "cat" leads
-# "it" by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+# the weight of the other, whatever the rest of the scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it"
+# by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 #
@@ -57,18 +56,18 @@ alive("softmax")
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# Softmax is also the best at something. Let $p$ be any weights. For the largest average score, $p \cdot z = \sum_i p_i z_i$, the
-# best token gets everything, even if another is only a hair behind. So we also reward doubt. In 1948 Claude Shannon found a measure of it:
+# Softmax is also the best at something. Let $p$ be any weights. For the largest average score, $p \cdot z = \sum_i p_i z_i$, the best token
+# gets everything, even if another is only a hair behind. So we also reward doubt, for which Claude Shannon found a measure in 1948:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same.
 
 # %% [markdown] id="entropy"
-# As Shannon told it later, John von Neumann advised the name **entropy**, which the formula had in physics: "no one knows what entropy
-# really is, so in a debate you will always have the advantage."
+# As Shannon told it, John von Neumann advised the name that the formula had in physics, **entropy**: "no one knows what entropy really is,
+# so in a debate you will always have the advantage."
 #
-# Here are three choices of weights for the scores $(0, 1, 2)$:
+# Add entropy to the average score, for three choices of weights and the scores $(0, 1, 2)$:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -83,13 +82,13 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
-# The graph of $\ln$ bends downwards. So an average of logarithms is at most the logarithm of the average (Jensen's inequality). Both are
-# equal only if all the numbers are the same.
+# Because the graph of $\ln$ bends downwards, an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
+# they are equal only if all the numbers are the same:
 #
 # $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
 #
-# The right side is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only, and the
-# bound is smaller.
+# The right side, free of $p$, is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only,
+# and the bound is smaller.
 
 # %% [markdown] id="winner"
 # So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are the same number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
@@ -105,28 +104,28 @@ print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="gradient"
-# How fast does $\mathrm{lse}(z)$ grow with one score? By the chain rule the slope of $\ln \sum_j e^{z_j}$ is
-# $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the gradient of log-sum-exp**:
+# How fast does $\mathrm{lse}(z)$ grow with one score? By the chain rule the slope of $\ln \sum_j e^{z_j}$ is $e^{z_i} / \sum_j e^{z_j}$, so
+# **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
 # %% [markdown] id="temperature"
 # ## Temperature is a price
 #
-# Why should a unit of entropy be worth one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$.
-# Divided by $T$, this is the old question with the scores $z / T$. So the best weights are
+# Why should a unit of entropy be worth one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$. Divided by
+# $T$, this is the old question with the scores $z / T$, so the best weights are
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, and a lead of one point now gives $e^{1/T}$ times the weight. In physics the states of a gas
-# in a heat bath have just such probabilities, with minus the energy as the score. At a low temperature the best score takes nearly
-# everything; at a high one all weights are nearly equal.
+# The price $T$ is called the **temperature**, because in physics the states of a gas in a heat bath have just such probabilities, with
+# minus the energy as the score. A lead of one point now gives $e^{1/T}$ times the weight, so at a low temperature the best score takes
+# nearly everything, while at a high one all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# A chatbot draws its next token with such weights as probabilities. SmolLM2, the model of lesson {lesson}`start`, must continue
-# *The capital of France is*, and gives each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up
-# to 90 percent. **Predict** how many are needed at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it becomes its
-# root: fewer than ten, dozens, or thousands? Does "Paris" stay first?
+# A chatbot draws its next token with such weights as probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
+# of France is*: it gives each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up to 90
+# percent. **Predict** how many are needed at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it becomes its root:
+# fewer than ten, dozens, or thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -140,16 +139,17 @@ for temperature in ("0.5", "1", "2"):
     print("  tokens that hold 90 %:", found["words that hold 90 %"])
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
-# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. At $T = 2$ the first three together have less than 0.1, and thousands of tokens with a tiny weight each have the rest.
+# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ keeps the order of scores.
+# At $T = 2$ the first three together have less than 0.1, and thousands of tokens with a tiny weight each share the rest.
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# Let three tokens have the weights $s = \sigma(z) = (0.5, 0.3, 0.2)$. Their scores depend on some number $\theta$ and move at the rates $r = dz / d\theta = (1, 0, -1)$. How fast does each weight move?
+# When scores move, as in training, how do the weights follow? Let three tokens have the weights $s = \sigma(z) = (0.5, 0.3, 0.2)$, while
+# their scores depend on some number $\theta$ and move at the rates $r = dz / d\theta = (1, 0, -1)$.
 #
 # We differentiate $\ln s_j = z_j - \mathrm{lse}(z)$ by $\theta$. The left side gives $\frac{1}{s_j} \frac{d s_j}{d\theta}$. By
-# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$. This is the average rate under $s$, written
+# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written
 # $\bar r$. So
 #
 # $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
@@ -162,24 +162,24 @@ later = softmax(np.log(s) + 1e-6 * rates)  # ln s are scores with the softmax s
 print("measured:", ((later - s) / 1e-6).round(2))
 
 # %% [markdown] id="lemma-answer" tags=["answer"]
-# The average rate is $0.5 - 0.2 = 0.3$. So the weights move at the rates $0.5 \cdot 0.7 = 0.35$, $0.3 \cdot (-0.3) = -0.09$ and
-# $0.2 \cdot (-1.3) = -0.26$. The second one shrinks, although its score rests: a weight grows only if its score rises faster than the
-# average. Together the three rates are 0.
+# The average rate is $0.5 - 0.2 = 0.3$, so the weights move at the rates $0.5 \cdot 0.7 = 0.35$, $0.3 \cdot (-0.3) = -0.09$ and
+# $0.2 \cdot (-1.3) = -0.26$. The second one shrinks although its score rests, because a weight grows only if its score rises faster than
+# the average. Together the three rates are 0.
 
 # %% [markdown] id="lemma-proof"
-# Attention takes averages under such weights. Let three values stand still, and $f = (2, 4, 0)$ be their first entries. The average
+# Attention takes averages under such weights. Let three values stand still, with the first entries $f = (2, 4, 0)$. The average
 # $\bar f = \sum_j s_j f_j = 2.2$ moves because the weights do, at the rate
 #
 # $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
 #
-# We may subtract $\bar f$, as the rates of the weights sum to 0. The right side, an average product of two deviations, is called
-# the **covariance** of $f$ and $r$ under $s$. This is the lemma, for numbers $f_j$ that do not depend on $\theta$:
+# We may subtract $\bar f$, as the rates of the weights sum to 0. The right side, an average product of two deviations, is the
+# **covariance** of $f$ and $r$ under $s$. That is the lemma, for numbers $f_j$ that do not depend on $\theta$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages. Its sides are the
-# two deviations, and its area counts as negative if one of them is:
+# In the picture each token is a dot, larger for a larger weight, and a rectangle joins it to the cross of the two averages. The sides are
+# the two deviations, and the area counts as negative if one of them is:
 
 # %% id="covariance-figure"
 f = np.array([2.0, 4.0, 0.0])
@@ -187,19 +187,19 @@ print(f"measured rate of the average: {(later - s) @ f / 1e-6:.2f}")
 figures.covariance(s, rates, f)
 
 # %% [markdown] id="covariance-seen"
-# The average rises. The third token decides: its score falls, and its $f$ is far below average. So an output of attention rises when, on
-# average, scores rise more where values are large.
+# The average rises, and the third token decides: its score falls while its $f$ is far below average. So an output of attention rises when,
+# on average, scores rise more where values are large.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
 #
-# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$. We write $\delta_{ij}$ for the rate of score $i$, which is 1 if
+# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$, and the rate of score $i$, written $\delta_{ij}$, is 1 if
 # $i = j$ and else 0. So weight $i$ moves at the rate
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# The scores of `the cat sat because it was tired` were $-1, 4, -2, 0, -2, -1, 0$. If the score of "tired" rises, its weight grows, and the
-# others pay. **Predict** who pays most, and which two pay least.
+# Back to `the cat sat because it was tired`, with the scores $-1, 4, -2, 0, -2, -1, 0$. If the score of "tired" rises, its weight grows,
+# and the others pay. **Predict** who pays most, and which two pay least.
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
@@ -209,8 +209,7 @@ for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
     print(f"{token:8} {change:9.6f}")
 
 # %% [markdown] id="jacobian-answer" tags=["answer"]
-# "Cat" pays nearly all, because each other token pays in proportion to its weight. "Sat" and "it" pay least, as they have the smallest
-# weights.
+# "Cat" pays nearly all, while "sat" and "it" pay least, because each other token pays in proportion to its weight.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative` The check evaluates the LaTeX, so any equal form counts.
@@ -226,9 +225,9 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
-# Training gives the slopes of a loss $L$ along the weights, $g_i = \partial L / \partial s_i$. A model needs its slopes along the scores. By the
-# chain rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. This is the rate of the average
-# $\sum_i s_i g_i$ when only $z_j$ moves, and $g$ stands still.
+# Training gives the slopes of a loss $L$ along the weights, $g_i = \partial L / \partial s_i$, while a model needs those along the scores.
+# By the chain rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$: the rate of the average
+# $\sum_i s_i g_i$ when only $z_j$ moves and $g$ stands still.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -243,21 +242,21 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="loss"
 # ## Sure, and wrong
 #
-# In training a language model pays the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. As
+# For a language model in training, $L$ is the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. As
 # $\ln s_y = z_y - \mathrm{lse}(z)$, its slopes along the scores are, by {eq}`lse-gradient`,
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# Each is a weight minus the truth. For the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ the same difference is the slope along a
-# *weight*, $g_i$, and must still go through your `my_pull`. With the matrix $J$ of all $\partial s_i / \partial z_j$, and $\odot$ for
-# products entry by entry, `my_pull` returns
+# Each is a weight minus the truth. If $L$ is the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, the same difference is only the
+# slope along a *weight*, $g_i$, and must still go through your `my_pull`. With the matrix $J$ of all $\partial s_i / \partial z_j$, $\odot$
+# for products entry by entry, and $\mathbf{1} = (1, \ldots, 1)$, `my_pull` returns
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# with $\mathbf{1} = (1, \ldots, 1)$. It never builds $J$, which for a row of 100,000 keys would have $10^{10}$ entries.
+# It never builds $J$, which for a row of 100,000 keys would have $10^{10}$ entries.
 
 # %% [markdown] id="loss-predict"
-# With the scores $(7, 1, 0)$ a model is sure of the first token, but the third one comes. **Predict** for each loss how large the third
+# Try both on the scores $(7, 1, 0)$: a model is sure of the first token, but the third comes. **Predict** for each loss how large the third
 # slope is: about 1, about 0.1, or less than 0.01?
 
 # %% id="squared-error-code" tags=["predicted"]
@@ -268,14 +267,15 @@ print("cross-entropy:", (weights - truth).round(4))
 print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 
 # %% [markdown] id="loss-answer" tags=["answer"]
-# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error it is only $-0.0018$, since it has the third
-# weight, 0.0009, as a factor. Section {section}`own` counts how many steps this costs.
+# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error that slope is only $-0.0018$, because it has
+# the third weight, 0.0009, as a factor. Section {section}`own` counts how many steps this costs.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# The largest float64 is about $e^{709.8}$. What is larger becomes `inf`, and `inf / inf` is `nan`, not a number. **Predict** what the code of
-# section {section}`hook` gives for the scores 1000, 1001 and 1002, and what if 1002 is subtracted from each first.
+# A computer cannot hold every exponential: beyond the largest float64, about $e^{709.8}$, stands `inf`, and `inf / inf` is `nan`, not a
+# number. **Predict** what the code of section {section}`hook` gives for the scores 1000, 1001 and 1002, and what if 1002 is subtracted from
+# each first.
 
 # %% id="overflow-code" tags=["predicted"]
 for dtype in (np.float16, np.float32, np.float64):
@@ -300,14 +300,14 @@ for dtype in (np.float16, np.float32, np.float64):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts
-# $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ if another score of the row is finite (lesson {lesson}`masking`).
+# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts $-\infty$ in the
+# place of a score, whose weight becomes $e^{-\infty} = 0$ if another score of the row is finite (lesson {lesson}`masking`).
 
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# These cells run anywhere: softmax, your `my_pull` and a stable cross-entropy, for all rows. Then a sure and wrong model learns from either
-# loss, in gradient steps of size 1, until the right token has half the weight.
+# These cells run anywhere: softmax, your `my_pull` and a stable cross-entropy, for all rows. Then the losses race: a sure and wrong model
+# learns from either, in gradient steps of size 1, until the right token has half the weight.
 
 # %% id="own-code"
 import numpy as np
@@ -370,8 +370,8 @@ verify_lesson("softmax")
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block. Of a row it keeps only $\mathrm{lse}(z)$, which gives each weight
-# back from its score:
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block, and of a row it keeps only $\mathrm{lse}(z)$, which gives each
+# weight back from its score:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #

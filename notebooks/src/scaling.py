@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides each score by $\sqrt{64} = 8$. That looks like a
-# detail of bookkeeping. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** Let us take the division out of all 30
-# layers. The cell prints the perplexity on four texts: roughly, between how many next words the model hesitates.
+# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides each score by $\sqrt{64} = 8$, which looks like a
+# detail of bookkeeping. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** Let us take the division out of all 30 layers.
+# The cell prints the perplexity on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
 # **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
@@ -22,8 +22,8 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 #
 # ## Softmax sees one row
 #
-# Look at a row that we can follow by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
-# $(2, 0, 0, 2)$. Their dot product is 8, and divided by $\sqrt 4 = 2$ it is 4.
+# Let us first follow one row by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
+# $(2, 0, 0, 2)$, so their dot product is 8, and divided by $\sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np
@@ -44,9 +44,9 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="leads"
-# Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight. Not divided, it leads by 8 and gets
-# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two
-# scores in one row. If we shift the whole row, no lead changes, and no weight.
+# Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight; not divided, it leads by 8 and gets
+# $e^8 \approx 2981$ times its weight. In general scores $s$ give $w_j / w_l = e^{s_j - s_l}$, so softmax sees nothing but **leads**, the
+# differences of two scores in one row. If we shift a whole row, no weight changes.
 #
 # In the machine, the division stands between the scores and the softmax:
 
@@ -64,29 +64,29 @@ figures.machine()
 #
 # In July 1905 Karl Pearson asked the readers of *Nature* for help. A man walks one stretch, turns in any direction, walks another, and so
 # on, $n$ times. How far from his start does he end? A week later Lord Rayleigh replied that he had solved this long ago, for sounds that
-# add up: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. Pearson concluded that the most
-# likely place to find a drunken man is near the spot where one left him. (Each single spot farther out is less likely, but there are many
-# more of them.)
+# add up: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. Pearson concluded that a drunken
+# man is most likely found near the spot where one left him. (Each spot farther out is less likely, but there are many more.)
 #
 # A dot product of random numbers is such a walk, on a line: $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ takes $d_k$ steps, each forwards or
 # backwards.
 
 # %% [markdown] id="coins"
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
-# three at $-1$, three at $1$ and one at $3$. The mean square is $(9 + 3 + 3 + 9) / 8 = 3$. Its root, $\sqrt 3$, is what we call the typical
+# three at $-1$, three at $1$ and one at $3$, so the mean square is $(9 + 3 + 3 + 9) / 8 = 3$. We call its root, $\sqrt 3$, the typical
 # distance.
 
 # %% [markdown] id="row-derived"
 # **In general.** Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let
-# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. A mean $m$ of the keys adds the same $q \cdot m$
-# to all scores of the row, so it is in no lead. In $q \cdot k = \sum_i q_i k_i$ the query is fixed, so the term $q_i k_i$ has the variance
-# $q_i^2\, \sigma_k^2$. And the variances of uncorrelated terms add. So, over the keys of this one query,
+# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (A mean $m$ of the keys adds the same $q \cdot m$
+# to all scores of the row, so it is in no lead.) As the query is fixed, the term $q_i k_i$ of $q \cdot k = \sum_i q_i k_i$ has the variance
+# $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
 # %% [markdown] id="usual"
-# Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
-# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 256$ and $d_k = 1024$.
+# So by chance a longer query has larger leads. Let it be random too. **The usual assumption** is that all entries of $q$ and $k$ are
+# independent, with mean 0 and variance 1. **Predict** how far a score typically lies from the mean of its row, as the root of the variance,
+# for $d_k = 256$ and $d_k = 1024$.
 
 # %% id="usual-code" tags=["predicted"]
 rng = np.random.default_rng(5)
@@ -104,17 +104,17 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # ## The scale
 #
 # We can see the same $d_k$ without fixing the query. Under the usual assumption each product $q_i k_i$ has the mean 0 and the mean square
-# $1 \cdot 1$, so its variance is 1. Different products share no entry, so they are independent, and their variances add:
+# $1 \cdot 1$, so its variance is 1. As different products share no entry, they are independent, and their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
-# A factor $c$ multiplies a variance by $c^2$. To bring $d_k$ back to 1 we need $c^2 = 1 / d_k$. There is the root:
+# A factor $c$ multiplies a variance by $c^2$, so to bring $d_k$ back to 1 we need $c^2 = 1 / d_k$. There is the root:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 
 # %% [markdown] id="card-question"
 # We divide the walk by the distance that chance alone would cover. If we divided by $d_k$, a longer walk would end ever nearer to 0. And if
-# we do not divide? On the card, 64 random queries meet 64 random keys. Raise $d_k$, and watch the largest weight in the second picture.
+# we do not divide? On the card, 64 random queries meet 64 random keys: raise $d_k$, and watch the largest weight in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -125,15 +125,15 @@ figures.scale_explorable()
 # Not divided, the largest of 64 weights is 0.80 at $d_k = 64$, on average over these queries, and 0.95 at 1024, though there is nothing to be
 # sure of: the layer believes in noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both.
 #
-# The third picture shows for each query the largest factor by which the Jacobian of its softmax stretches a change of the scores. Not
-# divided, the mean even rises at first: a Jacobian is largest where two keys share the weight. So look at the dots near the floor: 11 of
-# the 64 queries lie below 0.01 at $d_k = 64$, and 41 at 1024. Their weights hardly move when a score does.
+# The third picture shows for each query how much its softmax can stretch a change of the scores: the norm of its Jacobian. Not divided, the
+# mean even rises at first, because this norm is largest where two keys share the weight. So look at the dots near the floor, where the
+# weights hardly move when a score does: 11 of the 64 queries lie below 0.01 at $d_k = 64$, and 41 at 1024.
 #
 # </details>
 
 # %% [markdown] id="deviations"
 # What if the assumption is wrong? If the entries, still independent and of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, each
-# product has the variance $\sigma_q^2\, \sigma_k^2$, not 1, so
+# product has the variance $\sigma_q^2\, \sigma_k^2$, so
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \key{score-variance-from-deviations}$$
 #
@@ -145,14 +145,14 @@ check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
-# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8. The usual divisor, 8, would leave scores of deviation 0.1.
+# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8, while the usual divisor, 8, would leave scores of deviation 0.1.
 
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
-# Here is a layer with $d_k = 16$ and independent normal entries. Those of its queries have mean 0 and deviation 1, those of its keys mean 1
-# and deviation 0.2. After the scale, the variance of all its scores is about 1, as it should be. **Predict** the mean variance within a
-# row. Start from {eq}`row-variance-by-query`.
+# But softmax sees one row. Take a layer with $d_k = 16$ and independent normal entries: those of its queries have mean 0 and deviation 1,
+# those of its keys mean 1 and deviation 0.2. After the scale, the variance of all its scores is about 1, as it should be. **Predict** the
+# mean variance within a row, starting from {eq}`row-variance-by-query`.
 
 # %% id="spot-total-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
@@ -161,29 +161,29 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance within a row is 0.04. The mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, and the scale divides their product by 16. The
-# other part of the variance, about 1, is how far the rows lie apart, which softmax never sees. So no key stands out in any row, although
-# `scores.var()` looks right. What we have to look at is `scores.var(axis=1)`.
+# The variance within a row is 0.04: the mean of $\|q\|^2$ is 16, $\sigma_k^2$ is 0.04, and the scale divides their product by 16. The other
+# part of the variance, about 1, is how far the rows lie apart, which softmax never sees. So no key stands out in any row, although
+# `scores.var()` looks right: look at `scores.var(axis=1)`.
 
 # %% [markdown] id="reparametrise"
 # ## Could the matrices do it themselves?
 #
-# Suppose that somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No. Queries are projections,
-# $q = x W_Q$ (we leave biases out). If their matrix is $W_Q / \sqrt{d_k}$, their scores are ours. We call such a layer the **twin** of
-# ours. T5 is a model that starts in this way.
+# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No: queries are projections, $q = x W_Q$
+# (we leave biases out), so with the matrix $W_Q / \sqrt{d_k}$ their scores are ours. We call such a layer the **twin** of ours; the model
+# T5 starts in this way.
 #
-# So the scale is no new ability. What it can change is the training: with which scores a layer starts, and how far a step moves them
-# (section {section}`measured` derives the second). Does that matter?
+# So the scale is no new ability. It can change only the training: the scores with which a layer starts, and its steps. (With the same step
+# size, gradient descent moves the twin's $W_Q$ 64 times as far at $d_k = 64$, section {section}`measured`.) Does that matter?
 
 # %% [markdown] id="slow"
 # ## A suspicion on trial
 #
-# Those who introduced the scale wrote (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow large in
-# magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
+# Those who introduced the scale had a suspicion (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow
+# large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
 #
-# An example has 16 items. Each has 16 random features, and a value of four random numbers. The query is the features of one item, turned
-# by a rotation that is the same in all examples, and the output should be that item's value. A layer scores each item by its two matrices
-# and a divisor:
+# An example has 16 items, each with 16 random features and a value of four random numbers. The query is the features of one item, turned by
+# a rotation that is the same in all examples, and the output should be that item's value. A layer scores each item by its two matrices and
+# a divisor:
 
 # %% id="trial-data"
 import torch
@@ -200,8 +200,8 @@ def scores_of(w_query, w_key, divisor, query, items):
 
 
 # %% [markdown] id="trial-learnt"
-# A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step. It has learnt the task when
-# the right item has the largest weight in more than 90 % of 512 new examples.
+# A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step, until the right item has the
+# largest weight in more than 90 % of 512 new examples.
 
 
 # %% id="trainer"
@@ -223,9 +223,9 @@ def steps_until_learnt(w_query, w_key, divisor, step_size):
 
 # %% [markdown] id="slow-predict"
 # Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
-# average over such matrices. The **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but
-# its $W_Q$ is divided by 8. Each gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with the
-# unscaled one?
+# average over such matrices, while the **unscaled** one does not divide, so its scores have variance 64. The twin does not divide either,
+# but its $W_Q$ is divided by 8. Each gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with
+# the unscaled one?
 
 # %% id="task-code" tags=["predicted"]
 drawn = experiments.initial_layer(64, "scaled", seed=0)
@@ -240,21 +240,24 @@ for name, layer in layers.items():
     print(f"{name:9s} steps until learnt {needed:3d}")
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. The twin does not divide either. So it is the
+# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. As the twin does not divide either, it is the
 # start that slows the unscaled layer.
 #
-# Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0,
-# and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long gradients.
-# Section {section}`measured` makes all gradients equally long, beside a control, and wins back nearly all of the delay. So the suspicion
-# is nearly right: what harms is that some gradients are small beside others.
+# Does it do so by small gradients? Where one key has nearly all the weight, every slope of the weights, {eq}`softmax-derivative`, is near
+# 0, and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long
+# gradients.
 #
 # This was one small task, in which we have not shown that variance 1 is the *best* start.
 
 # %% [markdown] id="own"
+# The trial goes on in section {section}`measured`. If all gradients of a batch get the *same* length, 23 of the 25 steps that the unscaled
+# layer is behind (means of three seeds) are won back, and in a control, where the lengths stay unequal, none. So the suspicion is nearly
+# right: what harms is that some gradients are small beside others.
+#
 # ## A start of your own
 #
-# The queries and keys of a new layer come out of its
-# matrices, and nobody promises that their entries have variance 1. So measure, then mend.
+# So the start matters. But a new layer's queries and keys come out of its matrices, and nobody promises that their entries have variance 1.
+# Let us measure, then mend.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -289,12 +292,12 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives this from the matrices
-# and from how alike the tokens are. Your function needed neither.
+# We divided by the root, and still the rows of PyTorch's start have a variance of only 0.05: its matrices give entries of variance $1/3$,
+# and the tokens are alike (section {section}`matrices`). Your function needed to know neither.
 
 # %% [markdown] id="trained"
-# **And SmolLM2?** The first cell proves less than it seems. The model was trained with the division, so its matrices count on it. And after
-# training the variance is not 1:
+# **And SmolLM2?** The first cell proves less than it seems, because the model was trained with the division, and its matrices count on it.
+# And after training the variance is not 1:
 
 # %% id="trained-code"
 variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
@@ -302,8 +305,8 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="holds"
-# So the division does not hold it at 1. After training a large variance in a row need not be chance. Section
-# {section}`similar` tells how today's large models hold their scores *during* training.
+# So the division does not hold it at 1, and after training a large variance in a row need not be chance. Today's large models hold their
+# scores *during* training by other means (section {section}`similar`).
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -427,8 +430,8 @@ print(f"derived {(1 - alike) / 9:.3f}   mean of 100 starts {np.mean(found):.3f}"
 # %% [markdown] id="similar"
 # ## Deeper: why not the cosine?
 #
-# Long vectors have large dot products. An angle would say how *alike* two vectors are. Why do we not divide the lengths out? Multiply out
-# $\|q - k\|^2$ and solve for the mixed term:
+# Long vectors have large dot products, while an angle would say how *alike* two vectors are. Why do we not divide the lengths out? Multiply
+# out $\|q - k\|^2$ and solve for the mixed term:
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
@@ -511,8 +514,7 @@ for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WA
 # With equal lengths, 23 of the 25 lost steps are won back, and with the control none on average. (Under Adam and at the widths 16 and 256,
 # equal lengths win back two thirds or more with each seed, and the control less than half. On average the scaled layer gains about a step.)
 #
-# So the suspicion was nearly right. A smallness that all gradients share would be cured by a larger step. But some are small beside others,
-# and chance decides who may teach the layer.
+# So the harm is that some gradients are small beside others, and chance decides who may teach the layer.
 
 # %% [markdown] id="steps-notice"
 # **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees
@@ -522,7 +524,7 @@ for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WA
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
 #
-# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long for $W_Q$ (and the same for $W_K$):
+# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long for $W_Q$, and equally long for $W_K$:
 
 
 # %% id="twins-code"

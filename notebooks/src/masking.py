@@ -5,8 +5,8 @@
 # {lesson}`start`: in one of its 30 layers, the mask that hides the tokens still to come. Since then it guesses better, in every text that
 # we tried. **Have we improved it?**
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections
-# and the [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper*
+# sections and the [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% [markdown] id="hook"
 # ## A better model?
@@ -17,14 +17,13 @@
 from attn_course.lessons.masking.experiments_smollm2 import SMOLLM2
 
 record = SMOLLM2.load()  # a story, a lecture, a licence, a program
-print("as it is:               ", record.values("masked").round(1))
-alone = record.values("no mask in one layer", "20")
-print("no mask in layer 20:    ", alone.round(1))
+for way in ("masked", "no mask in layer 20"):
+    print(f"{way:20}", record.values("perplexity", way).round(1))
 
 # %% [markdown] id="where"
-# Lower is better, and it fell by 18 to 42 percent. (We chose this layer. In eight others it rises in all four texts.) Before we tell anybody,
-# let us find out what the layer has begun to look at. In the machine of lesson {lesson}`attention`, the mask stands between the scores and
-# the softmax:
+# Lower is better, and it fell by 18 to 42 percent. (We chose this layer. In layer 19 the same change makes it worse in all four.) Before
+# we tell anybody, let us find out what the layer has begun to look at. In the machine of lesson {lesson}`attention`, the mask stands
+# between the scores and the softmax:
 
 # %% id="machine"
 from attn_course.lessons.masking import figures
@@ -34,14 +33,14 @@ figures.machine()
 # %% [markdown] id="hide"
 # ## Hide a key
 #
-# In lesson {lesson}`attention` "cat" asked which words tell something about it. It gave "sat" and "tired" the weight 0.344 each, "was" 0.126
-# and the four others 0.047 each. But suppose the sentence is still being written, and has come to "cat". Then "cat" may look at "the" and at itself, and
-# the five other words must count as if they were not there.
+# In lesson {lesson}`attention` "cat" asked which words tell something about it. It gave "sat" and "tired" the weight 0.344 each, "was"
+# 0.126 and the four others 0.047 each. But suppose the sentence is still being written, and has come to "cat". Then "cat" may look at
+# "the" and at itself, and the five other words must count as if they were not there.
 
 # %% [markdown] id="hide-score"
-# Which score does that? Not 0, because $e^0 = 1$. We need a score $x$ with $e^x = 0$, and that is $-\infty$, for which a computer
-# gives exactly 0. So to the scores $s_j$ of a query we add numbers $M_j$. With $A$ for the set of **visible** keys, and a bracket that is 1 if what
-# stands in it is true, else 0,
+# Which score does that? Not 0, because $e^0 = 1$. We need a score $x$ with $e^x = 0$, and that is $-\infty$, for which a computer gives
+# exactly 0. So to the scores $s_j$ of a query we add numbers $M_j$. With $A$ for the set of **visible** keys, and a bracket that is 1 if
+# what stands in it is true, else 0,
 #
 # $$e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},
 #  \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases} \label{masked-exponential-is-zero}$$
@@ -65,8 +64,8 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 # It gives one half to each. Both had 0.047, so they are still equal, and now they share all of the weight.
 
 # %% [markdown] id="renormalise"
-# What happened to the weight of the five hidden words? Write the softmax under the mask, and divide numerator and denominator by the sum over
-# *all* keys. With $w = \sigma(s)$, the weights without a mask,
+# What happened to the weight of the five hidden words? Write the softmax under the mask, and divide numerator and denominator by the sum
+# over *all* keys. With $w = \sigma(s)$, the weights without a mask,
 #
 # $$\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l},
 #  \qquad w = \sigma(s) \key{masking-renormalises-weights}$$
@@ -82,8 +81,9 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 #  z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}
 # \key{masked-attention}$$
 #
-# A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. In some texts it is "added to the input embeddings", but an
-# embedding belongs to one position and has no pairs. Here you can change the numbers:
+# A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. In some texts it is "added to the input embeddings", but
+# an embedding belongs to one position and has no pairs. On this card, raise a value that is hidden from a row as far as you like. Its
+# output does not move:
 
 # %% id="masked-alive"
 from attn_course import alive, check, verify_lesson
@@ -103,14 +103,14 @@ alive("masked-attention")
 #
 # $$Z(X_{1:t}) = Z(X)_{1:t} \key{causal-prefix-invariance}$$
 #
-# Whether or not more text follows, the first $t$ outputs are the same. *Proof.* Each row of queries, keys and values is made from the same row of $X$. By
-# {eq}`masked-attention` output $i \le t$ reads query $i$ and the keys and values $j \le i$, and all of them belong to the first $t$ rows. ∎
-# Layers that treat every position by itself keep this, so it holds for a whole model.
+# Whether or not more text follows, the first $t$ outputs are the same. *Proof.* Each row of queries, keys and values is made from the
+# same row of $X$. By {eq}`masked-attention` output $i \le t$ reads query $i$ and the keys and values $j \le i$, and all of them belong to
+# the first $t$ rows. ∎ Layers that treat every position by itself keep this, so it holds for a whole model.
 
 # %% [markdown] id="prefix-use"
 # Two things rest on it. In training, a model guesses all next tokens of a text in one pass, as if at each place the rest had not been
-# written. And when it writes, what a cache holds of the earlier tokens stays right. We try it with self-attention without projections, once for
-# "the cat sat" and once for the whole sentence:
+# written. And when it writes, what a cache holds of the earlier tokens stays right. We try it with self-attention without projections,
+# once for "the cat sat" and once for the whole sentence:
 
 
 # %% id="prefix-code"
@@ -127,8 +127,8 @@ print(np.allclose(layer(X[:3], before), layer(X, before)[:3]))
 # %% [markdown] id="late"
 # ## Spot the mistake: zeros that leak
 #
-# Does it matter *where* the mask stands? It would be simpler to take the softmax of all scores, and then to multiply the weights by zeros and
-# ones. The future has weight 0 that way, too:
+# Does it matter *where* the mask stands? It would be simpler to take the softmax of all scores, and then to multiply the weights by zeros
+# and ones. The future has weight 0 that way, too:
 
 
 # %% id="late-layer"
@@ -148,12 +148,13 @@ for weigh in (before, after):
     print(f"mask {weigh.__name__} the softmax: moved are the outputs of", *names)
 
 # %% [markdown] id="late-answer" tags=["answer"]
-# With the mask before the softmax only the last output moves. With the mask after it all seven do, because the hidden score still stands in
-# the sum by which the visible weights are divided. If it grows, they shrink.
+# With the mask before the softmax only the last output moves. With the mask after it all seven do, because the hidden score still stands
+# in the sum by which the visible weights are divided. If it grows, they shrink.
 
 # %% [markdown] id="slope"
-# How strong is that? Lesson {lesson}`softmax` has the slope of an average: if score $l$ rises, the average of numbers $f$ under the weights
-# $w$ changes at the rate $w_l\,(f_l - \bar f)$. The output of a query is such an average, feature by feature. With the mask in its right place,
+# How much do they shrink? Lesson {lesson}`softmax` has the slope of an average: if score $l$ rises, the average of numbers $f$ under the
+# weights $w$ changes at the rate $w_l\,(f_l - \bar f)$. The output of a query is such an average, feature by feature. With the mask in
+# its right place,
 #
 # $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \label{output-derivative-by-score}$$
 #
@@ -175,14 +176,14 @@ check("slope-behind-late-mask", my_slope)
 # $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad
 #  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
 #
-# The more weight a hidden token would have had, the more the output tells of it. The rows of weights do not sum to 1, and what is missing is
-# the weight of the future. We call every such influence of a hidden token a **leak**.
+# The more weight a hidden token would have had, the more the output tells of it. The rows of weights do not sum to 1, and what is missing
+# is the weight of the future. We call every such influence of a hidden token a **leak**.
 
 # %% [markdown] id="leak"
 # ## A test that finds leaks
 #
-# Nothing failed when that mask stood in the wrong place. The shapes were right, the hidden weights were 0, and a training loss would have looked
-# fine. So do not read the code, and do not look at the weights. Ask the layer for what a mask is meant to achieve, at its inputs $x_j$ and outputs $z_i$:
+# Nothing failed when that mask stood in the wrong place. The shapes were right, and every hidden weight was 0. So do not read the code,
+# and do not look at the weights. Ask for what a mask is meant to achieve between the inputs $x_j$ of a layer and its outputs $z_i$:
 #
 # $$\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i) \key{causal-mask-hides-future}$$
 #
@@ -199,8 +200,8 @@ check("who-moves-whom", my_influence)
 # It returns `np.abs(moved - still).max(axis=-1).T`. Before the `.T` the rows belong to the tokens that were moved.
 
 # %% [markdown] id="leaks-predict"
-# We plant five mistakes, each of them seen in real code, and move every token by a step drawn at random. In a sentence of seven tokens 21 pairs have
-# $j > i$. **Predict** which of the mistakes leak at all 21, and which at a few only.
+# Now we plant five mistakes, and move each token by a step drawn at random. Of the pairs of seven tokens 21 have $j > i$. **Predict**
+# which of the mistakes leak at all 21, and which at a few only.
 
 # %% id="leaks-figure" tags=["predicted"]
 layers = {
@@ -218,19 +219,21 @@ for name, weigh in layers.items():
 figures.leak_maps(found, mask)
 
 # %% [markdown] id="leaks-answer" tags=["answer"]
-# Four of them leak at all 21 pairs. The mask that is one column too wide leaks at six only, one for each row that has a successor. They are the worst six,
-# because each shows a row the very token that it must guess. In the right layer every number above the diagonal is exactly 0.
+# Four of them leak at all 21 pairs. The mask that is one column too wide leaks at six only, one for each row that has a successor. They
+# are the worst six, because each shows a row the very token that it must guess. In the right layer every number above the diagonal is
+# exactly 0.
 
 # %% [markdown] id="leaks-notice"
-# So the test forgives nothing, not even rounding. Move the *inputs* of the layer, and nothing further inside: with the weights held fixed,
-# the mask after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` you turn this into a test of
-# your own that is given seven layers, and hunts down leaks that no mask can stop.
+# So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only the values were moved, and the
+# weights held, the mask after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test
+# gets seven layers, and some of their leaks no mask can stop.
 
 # %% [markdown] id="several"
 # ## Several masks, and a row that sees nothing
 #
-# In a batch, short texts are filled up with **padding**, and its columns are hidden from every query. Two documents packed into one sequence must not see
-# each other, so their mask has blocks. A **window** shows only the newest $w$ tokens before a query, and itself. If several masks apply, a pair must pass them all:
+# In a batch, short texts are filled up with **padding**, and its columns are hidden from every query. Two documents packed into one
+# sequence must not see each other, so their mask has blocks. A **window** shows only the newest $w$ tokens before a query, and itself. If
+# several masks apply, a pair must pass them all:
 #
 # $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \label{added-masks-intersect}$$
 #
@@ -250,8 +253,8 @@ figures.combined(
 # In the third mask two tokens of padding stand in front, which lets all texts of a batch end at the same place. Its first two rows see
 # nothing at all, and there the formula says $0 / 0$. For fear of that, much code writes $-10^9$ in the place of $-\infty$.
 #
-# Let a row have the scores 2, 1 and 0. Without a mask its weights are 0.665, 0.245 and 0.090. We hide all three keys by adding $-10^9$ to their
-# scores. **Predict** the weights.
+# Let a row have the scores 2, 1 and 0. Without a mask its weights are 0.665, 0.245 and 0.090. We hide all three keys by adding $-10^9$ to
+# their scores. **Predict** the weights.
 
 # %% id="empty-code" tags=["predicted"]
 scores = np.array([2.0, 1.0, 0.0])
@@ -266,9 +269,9 @@ print("-inf, in a plain softmax:     ", terms / terms.sum())
 # ({eq}`softmax-shift-invariance`). Without an error or a warning, the row attends to all that was to be hidden.
 
 # %% [markdown] id="empty-defined"
-# NaN, "not a number", is at least honest. It comes from $-\infty - (-\infty)$, and it spreads: in the backward pass $0 \cdot \mathrm{NaN}$ is NaN, so one such row
-# spoils the gradient of $W_V$, which all rows share. So we *define* what the formula leaves open. With $L_i$ for the log-sum-exp of the
-# visible scores,
+# NaN, "not a number", is at least honest. It comes from $-\infty - (-\infty)$, and it spreads: in the backward pass 0 times NaN is NaN,
+# so one such row spoils the gradient of $W_V$, which all rows share. So we *define* what the formula leaves open. With $L_i$ for the
+# log-sum-exp of the visible scores,
 #
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
 #
@@ -277,35 +280,33 @@ print("-inf, in a plain softmax:     ", terms / terms.sum())
 # %% [markdown] id="real"
 # ## The better model, tested
 #
-# Back to SmolLM2 without a mask in layer 20. Its perplexities came from one pass over each text of 512 tokens. When a model *writes*, its tokens
-# come one at a time. We now let it read the texts in this way, still without a mask in layer 20. **Predict** the
-# perplexities. And the test: we exchange all tokens from the 71st on. By how much do the logits before them move, the scores of all possible next tokens?
+# Back to SmolLM2 without a mask in layer 20. Its perplexities came from one pass over each text of 512 tokens. When a model *writes*, its
+# tokens come one at a time. We now let it read the texts in this way, still without a mask in layer 20. **Predict** the perplexities. And
+# the test: we exchange all tokens from the 71st on. By how much do the logits before them move, the scores of all possible next tokens?
 
 # %% id="real-code" tags=["predicted"]
-print("as it is:                            ", record.values("masked").round(1))
-print("no mask in layer 20:                 ", alone.round(1))
-name = "no mask in layer 20, token by token"
-print(f"{name}: ", record.values(name).round(1))
-for name in ("masked", "no mask in layer 20"):
-    moves = record.values("earlier logits move by", name)
-    print(f"{name}: earlier logits move by up to", moves.round(1))
+for way in ("masked", "no mask in layer 20", "no mask in layer 20, token by token"):
+    print(f"perplexity, {way:36}", record.values("perplexity", way).round(1))
+for way in ("masked", "no mask in layer 20"):
+    moves = record.values("earlier logits move by", way)
+    print(f"earlier logits move by up to, {way:18}", moves.round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Token by token, the perplexities are those of the model as it is. When a token is read, no later one is there, so a mask would have nothing
-# to hide. The improvement was a leak: with no mask in layer 20 each token could look at the tokens that came next, among them the one that it had to
-# guess. The test finds it. In the model as it is, no earlier logit moves at all.
+# Token by token, the perplexities are those of the model as it is. When a token is read, no later one is there, so a mask would have
+# nothing to hide. The improvement was a leak: with no mask in layer 20 each token could look at the tokens that came next, among them the
+# one that it had to guess. The test finds it. In the model as it is, no earlier logit moves at all.
 
 # %% [markdown] id="real-notice"
-# For the same reason SmolLM2 wrote English in lesson {lesson}`attention` with your function, which had no mask in any of its 30 layers. But
-# SmolLM2 was *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there is none to
-# look at (lesson {lesson}`transformer` trains one). Can its loss betray it? If no mask is left in any layer, SmolLM2's perplexity *rises* in
-# three of the four texts. So a leak can look like progress and like harm, and only the test tells.
+# For the same reason SmolLM2 wrote English in lesson {lesson}`attention` with your function, which had no mask in any of its 30 layers.
+# But SmolLM2 was *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there
+# is none to look at (lesson {lesson}`transformer` trains one). Can its loss betray it? If no mask is left in any layer, SmolLM2's
+# perplexity *rises* in three of the four texts. So a leak can look like progress and like harm, and only the test tells.
 
 # %% [markdown] id="own"
 # ## Your own leak test
 #
-# This cell runs wherever PyTorch does. PyTorch has two functions that take a boolean mask, and their documentation says what True means in each. Do not look it
-# up. Give both the same mask, True on and below the diagonal, and let the test tell:
+# This cell runs wherever PyTorch does. PyTorch has two functions that take a boolean mask, and their documentation says what True means
+# in each. Do not look it up. Give both the same mask, True on and below the diagonal, and let the test tell:
 
 # %% id="own-code"
 import numpy as np
@@ -337,8 +338,8 @@ for name, layer in layers.items():
     print(f"{name:8}: of 15 later tokens {later} count, of 15 earlier {earlier}")
 
 # %% [markdown] id="own-notice"
-# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. Keep these lines, and run them
-# on every layer that you write. There are three things to know about them.
+# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. Keep these lines, and
+# run them on every layer that you write. There are three things to know about them.
 #
 # - They test one input: a leak that opens only at large scores may hide from them (section {section}`fills`).
 # - They find what leaks past attention, too, such as a mean over all positions.
@@ -365,8 +366,8 @@ verify_lesson("masking")
 # - Under a causal mask, what comes later changes nothing. So a text can be learned in one pass, and written with a cache.
 # - Several masks combine by "and". A row that sees nothing is defined to be 0, since a large finite number would show it everything.
 #
-# Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where there is nothing to read it is the same model as before.
-# To find that out, move one token and look which outputs move.
+# Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where there is nothing to read it is the same model as
+# before. To find that out, move one token and look which outputs move.
 #
 # Next, lesson {lesson}`heads` lets a layer look at several things at once. First come the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
@@ -389,8 +390,8 @@ verify_lesson("masking")
 #  \qquad
 #  r = \frac{\sum_{j \notin A} e^{s_j}}{\sum_{j \in A} e^{s_j}} \label{finite-fill-leaks}$$
 #
-# where $\mathbf{1}_{\bar{A}}$ is 1 at hidden keys, else 0. With $c = 10^4$ and moderate scores this underflows to 0, and the leak test passes. But $r$
-# has no bound: a hidden score may be larger than all visible ones by $c$.
+# where $\mathbf{1}_{\bar{A}}$ is 1 at hidden keys, else 0. With $c = 10^4$ and moderate scores this underflows to 0, and the leak test
+# passes. But $r$ has no bound: a hidden score may be larger than all visible ones by $c$.
 
 # %% [markdown] id="fills-predict"
 # And fills add up. In a row where everything is hidden, one mask hides the first key, and two masks hide each of the others. Every mask
@@ -403,21 +404,22 @@ half = np.array([2, 1, 0], np.float16) + np.float16(-1e4)
 print("-1e4 added in 16 bits:    ", softmax(half.astype(float)).round(3))
 
 # %% [markdown] id="fills-answer"
-# The key that is hidden only once gets everything, as it leads the others by $10^9$. In 16 bits, numbers near $10^4$ are 8 apart, so the scores
-# vanish beside the fill, and all weights are equal. What a finite fill does to such a row depends on the code and on the type of its numbers.
+# The key that is hidden only once gets everything, as it leads the others by $10^9$. In 16 bits, numbers near $10^4$ are 8 apart, so the
+# scores vanish beside the fill, and all weights are equal. What a finite fill does to such a row depends on the code and on the type of
+# its numbers.
 
 # %% [markdown] id="axis"
 # ## Deeper: which triangle, and which axis?
 #
-# "Strictly lower triangular", says one text of what a causal mask hides; "upper", says another. Both can be right. If tokens are the *columns* of the
-# matrices, the scores are $K Q^\top$ in our letters, and everything is transposed, the axis of the softmax too:
+# "Strictly lower triangular", says one text of what a causal mask hides; "upper", says another. Both can be right. If tokens are the
+# *columns* of the matrices, the scores are $K Q^\top$ in our letters, and everything is transposed, the axis of the softmax too:
 #
 # $$Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
 #  = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}
 # \label{masked-attention-in-columns}$$
 #
-# What never changes: $-\infty$ stands where the *key* is later, and the softmax runs over the *keys*. If it runs over the queries, the weight
-# $\tilde{p}_{ij}$ competes with those of the queries $r \ge j$, later ones among them:
+# What never changes: $-\infty$ stands where the *key* is later, and the softmax runs over the *keys*. If it runs over the queries, the
+# weight $\tilde{p}_{ij}$ competes with those of the queries $r \ge j$, later ones among them:
 #
 # $$\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad
 #  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)
@@ -442,14 +444,14 @@ for name, weights in {
     print(f"{name:32} {equal!s:6} row 6 sums to {weights[6].sum():.2f}")
 
 # %% [markdown] id="axis-answer" tags=["answer"]
-# The first two are equal, and the third leaks. In the last the keys ask: its rows sum to 1, it shows nothing later, and so it passes every leak test. Only
-# a comparison with a loop, or a test with $T_q \ne T_k$, finds that queries and keys have changed places.
+# The first two are equal, and the third leaks. In the last the keys ask: its rows sum to 1, it shows nothing later, and so it passes
+# every leak test. Only a comparison with a loop, or a test with $T_q \ne T_k$, finds that queries and keys have changed places.
 
 # %% [markdown] id="lost"
 # ## Deeper: what if a mask hides too much?
 #
-# It leaks nothing, so the leak test is content. A common case: one new query comes to a cache of earlier keys. The last query stands at the
-# last key, $(T_q - 1) + p = T_k - 1$, so in {eq}`causal-mask`
+# It leaks nothing, so the leak test is content. A common case: one new query comes to a cache of earlier keys. The last query stands at
+# the last key, $(T_q - 1) + p = T_k - 1$, so in {eq}`causal-mask`
 #
 # $$p = T_k - T_q \label{bottom-right-offset}$$
 #
@@ -464,14 +466,15 @@ print("is the last output:  ", np.allclose(flagged, masked[6]))
 # %% [markdown] id="lost-notice"
 # It sees the oldest key only. So look at the lower half of your map, too: every earlier token should count there.
 #
-# A window hides the past on purpose. Query $i$ sees $i + p + 1$ keys under a causal mask (for $p \ge -1$), and at most $w + 1$ in a window:
+# A window hides the past on purpose. Query $i$ sees $i + p + 1$ keys under a causal mask (for $p \ge -1$), and at most $w + 1$ in a
+# window:
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
 #
 # $$\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2} \label{window-pair-count}$$
 #
-# So a causal mask can save half of the work, and a window nearly all. Is a token further back than $w$ lost? Let $B_w$ be the window as a matrix of zeros
-# and ones. Its power counts paths of $L$ steps, one for each layer:
+# So a causal mask can save half of the work, and a window nearly all. Is a token further back than $w$ lost? Let $B_w$ be the window as a
+# matrix of zeros and ones. Its power counts paths of $L$ steps, one for each layer:
 #
 # $$\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]
 # \label{reach-of-stacked-windows}$$
@@ -489,8 +492,8 @@ for layers in range(4, 8):
 # It needs six layers, as each reaches two further back. There is one path only, so little may get through.
 
 # %% [markdown] id="break"
-# Last, a game. This machine has a twin whose mask comes after the softmax. Find the smallest input that shows it, and the lamp that proves it. One more level
-# follows, with a large number for $-\infty$.
+# Last, a game. This machine has a twin whose mask comes after the softmax. Find the smallest input that shows it, and the lamp that
+# proves it. One more level follows, with a large number for $-\infty$.
 
 # %% id="break-card"
 from attn_course.game.card import break_the_machine

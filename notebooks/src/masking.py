@@ -137,11 +137,12 @@ def after(scores):  # the mask after the softmax
 
 
 # %% [markdown] id="late-predict"
-# We change the last word of our sentence. **Predict** which outputs move: with the mask before the softmax, and with the mask after it.
+# We put the row of "sat" in the place of the last row, that of "tired". **Predict** which outputs move: with the mask before the softmax,
+# and with the mask after it.
 
 # %% id="late-code" tags=["predicted"]
 other = X.copy()
-other[6] += 1.0
+other[6] = X[2]
 for weigh in (before, after):
     moved = (layer(other, weigh) != layer(X, weigh)).any(axis=1)
     names = [token for token, moves in zip(TOKENS, moved, strict=True) if moves]
@@ -305,8 +306,8 @@ for way in ("masked", "no mask in layer 20"):
 # %% [markdown] id="own"
 # ## Your own leak test
 #
-# This cell runs wherever PyTorch does. PyTorch has two functions that take a boolean mask, and their documentation says what True means
-# in each. Do not look it up. Give both the same mask, True on and below the diagonal, and let the test tell:
+# This cell runs wherever PyTorch does. Both PyTorch's function for attention and its module take a boolean mask, and the documentation
+# says what True means in each. Do not look it up. We give both the same mask, True on and below the diagonal, and let the test tell:
 
 # %% id="own-code"
 import numpy as np

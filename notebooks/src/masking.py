@@ -61,7 +61,7 @@ print("cat:", weights[TOKENS.index("cat")])
 figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 
 # %% [markdown] id="hide-answer" tags=["answer"]
-# It gives one half to each. Both had 0.047, so they are still equal, and now they share all of the weight.
+# It gives one half to each. Both have the dot product 0, so they had equal weights before, and now they share all of it.
 
 # %% [markdown] id="renormalise"
 # What happened to the weight of the five hidden words? Write the softmax under the mask, and divide numerator and denominator by the sum
@@ -82,8 +82,7 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 # \key{masked-attention}$$
 #
 # A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. In some texts it is "added to the input embeddings", but
-# an embedding belongs to one position and has no pairs. On this card, raise a value that is hidden from a row as far as you like. Its
-# output does not move:
+# an embedding belongs to one position and has no pairs. On this card, two queries see one key only. Find out which, by changing values:
 
 # %% id="masked-alive"
 from attn_course import alive, check, verify_lesson
@@ -93,13 +92,9 @@ alive("masked-attention")
 # %% [markdown] id="causal"
 # ## Hide the future
 #
-# The mask of a model that writes is called **causal**. Count positions from 0, and let $p$ tokens have come before the first query. (They
-# are in a cache; $p = 0$ if a text is read at once.) Query $i$ stands at position $i + p$ and sees nothing later:
-#
-# $$A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p \label{causal-mask}$$
-
-# %% [markdown] id="prefix"
-# What does it buy? Let $Z(X)$ be self-attention with this mask and $p = 0$, and $X_{1:t}$ the first $t$ rows of $X$. **Claim:**
+# The mask of a model that writes is called **causal**. Token $i$ sees itself and what came before it, $A_i = \{\, j : j \le i \,\}$, so
+# $-\infty$ stands above the diagonal of $M$. What does it buy? Let $Z(X)$ be self-attention with this mask, and $X_{1:t}$ the first $t$
+# rows of $X$. **Claim:**
 #
 # $$Z(X_{1:t}) = Z(X)_{1:t} \key{causal-prefix-invariance}$$
 #
@@ -155,7 +150,7 @@ for weigh in (before, after):
 # %% [markdown] id="slope"
 # How much do they shrink? Lesson {lesson}`softmax` has the slope of an average: if score $l$ rises, the average of numbers $f$ under the
 # weights $w$ changes at the rate $w_l\,(f_l - \bar f)$. The output of a query is such an average, feature by feature. With the mask in
-# its right place,
+# its right place, and $p_{ij}$ for the weights,
 #
 # $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \label{output-derivative-by-score}$$
 #
@@ -225,9 +220,9 @@ figures.leak_maps(found, mask)
 # exactly 0.
 
 # %% [markdown] id="leaks-notice"
-# So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only the values were moved, and the
-# weights held, the mask after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test
-# gets seven layers, and some of their leaks no mask can stop.
+# So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only its values were moved, the mask
+# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test gets seven layers, and
+# some of their leaks no mask can stop.
 
 # %% [markdown] id="several"
 # ## Several masks, and a row that sees nothing
@@ -290,7 +285,7 @@ for way in ("masked", "no mask in layer 20", "no mask in layer 20, token by toke
     print(f"perplexity, {way:36}", record.values("perplexity", way).round(1))
 for way in ("masked", "no mask in layer 20"):
     moves = record.values("earlier logits move by", way)
-    print(f"earlier logits move by up to, {way:18}", moves.round(1))
+    print(f"earlier logits move by up to, {way:19}", moves.round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Token by token, the perplexities are those of the model as it is. When a token is read, no later one is there, so a mask would have
@@ -298,10 +293,10 @@ for way in ("masked", "no mask in layer 20"):
 # one that it had to guess. The test finds it. In the model as it is, no earlier logit moves at all.
 
 # %% [markdown] id="real-notice"
-# For the same reason SmolLM2 wrote English in lesson {lesson}`attention` with your function, which had no mask in any of its 30 layers.
-# But SmolLM2 was *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there
-# is none to look at (lesson {lesson}`transformer` trains one). Can its loss betray it? If no mask is left in any layer, SmolLM2's
-# perplexity *rises* in three of the four texts. So a leak can look like progress and like harm, and only the test tells.
+# For the same reason your function, which has no mask at all, let SmolLM2 write English in lesson {lesson}`attention`. But SmolLM2 was
+# *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there is none (lesson
+# {lesson}`transformer` trains one). Does a loss betray leaks? With no mask left in any layer, SmolLM2's perplexity *rises* in three of
+# the four texts. So a leak can look like progress or like harm, and only the test tells.
 
 # %% [markdown] id="own"
 # ## Your own leak test
@@ -339,13 +334,12 @@ for name, layer in layers.items():
     print(f"{name:8}: of 15 later tokens {later} count, of 15 earlier {earlier}")
 
 # %% [markdown] id="own-notice"
-# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. Keep these lines, and
-# run them on every layer that you write. There are three things to know about them.
+# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. So run these lines on
+# every layer that you write. They find what leaks past a mask, too, such as a mean over all positions. But they test one input, and a
+# leak may open at larger scores only (section {section}`fills`).
 #
-# - They test one input: a leak that opens only at large scores may hide from them (section {section}`fills`).
-# - They find what leaks past attention, too, such as a mean over all positions.
-# - `torch.autograd.functional.jacobian` gives the same map by gradients. But do not test with `output[i].sum().backward()`: behind a layer norm the
-#   sum of a row is constant, so every gradient is 0 and every leak passes.
+# Gradients can ask the same: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do not shorten this
+# to `output[i].sum().backward()`. Behind a layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
 
 # %% id="verify-lesson"
 verify_lesson("masking")
@@ -451,8 +445,12 @@ for name, weights in {
 # %% [markdown] id="lost"
 # ## Deeper: what if a mask hides too much?
 #
-# It leaks nothing, so the leak test is content. A common case: one new query comes to a cache of earlier keys. The last query stands at
-# the last key, $(T_q - 1) + p = T_k - 1$, so in {eq}`causal-mask`
+# It leaks nothing, so the leak test is content. A common case: a model that writes has the keys of $p$ earlier tokens in its cache, and a
+# few new queries come. Counted from 0, query $i$ stands at position $i + p$:
+#
+# $$A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p \label{causal-mask}$$
+#
+# The last query stands at the last key, $(T_q - 1) + p = T_k - 1$, so
 #
 # $$p = T_k - T_q \label{bottom-right-offset}$$
 #

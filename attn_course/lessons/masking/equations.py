@@ -167,7 +167,7 @@ def _(rng, T_q, T_k):
     return {"p": first, "T_q": T_q, "T_k": T_k}
 
 
-@claim("causal-prefix-invariance", rests_on="masked-attention causal-mask")
+@claim("causal-prefix-invariance", rests_on="masked-attention")
 def _(normal, T, d, d_k, d_v):
     r"""Z(X_{1:t}) = Z(X)_{1:t}
     where causal mask, p = 0 ;; Z = self-attention of the rows

@@ -9,7 +9,7 @@ claim = about("G1")
 
 
 # ---- which triangle, which axis
-@claim("masked-attention-in-columns", rests_on="masked-attention causal-mask")
+@claim("masked-attention-in-columns", rests_on="masked-attention")
 def _(normal, rng, T_q, T_k, d_k, d_v):
     r"""Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
         = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}

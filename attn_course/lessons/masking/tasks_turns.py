@@ -26,10 +26,10 @@ my_slope = asked_formula(
     "The slope behind a mask that comes too late",
     entry="my_slope",
     asks=r"""
-        The weights $w_1, w_2, \ldots$ of one query are the softmax of all its scores $s_l$, and each value $v_l$ is a number. The
-        mask comes after the softmax, so the output is $\tilde{z} = \sum_{l} w_l\, [\,l \in A\,]\, v_l$: the average, under all
-        weights, of numbers that are 0 at the hidden keys. Write its slope $D_l = \partial \tilde{z} / \partial s_l$ for any key $l$,
-        visible or hidden, in LaTeX between `r"` and `"`: only the right side, with `w_l`, `v_l`, `\tilde{z}` and `[l \in A]`.
+        The weights $w_l$ of one query are the softmax of all its scores $s_l$, and its values $v_l$ are numbers. The mask comes after
+        the softmax, so the output $\tilde{z} = \sum_{l} w_l\, [\,l \in A\,]\, v_l$ averages numbers that are 0 at the hidden keys. Write
+        its slope $D_l = \partial \tilde{z} / \partial s_l$ for any key $l$, visible or hidden: only the right side, in LaTeX between
+        `r"` and `"`, with `w_l`, `v_l`, `\tilde{z}` and `[l \in A]`.
     """,
     equation="mask-after-softmax-leaks",
     points=1,
@@ -113,9 +113,8 @@ one token: 1 2 3
 def my_influence(still, moved):
     r"""How far each output moves with each token.
 
-    From $T$ tokens a layer makes $m$ outputs, `still`, $(m, d)$. Then we move one token after the other, each time starting from the
-    original tokens: `moved[j]`, $(m, d)$, holds the outputs after token $j$ alone was moved. Write `my_influence(still, moved)`: it
-    returns an $(m, T)$ array, in whose row $i$ and column $j$ stands how far output $i$ has moved with token $j$: the largest absolute
-    change among its features.
+    From $T$ tokens a layer makes $m$ outputs, `still`, $(m, d)$. We move one token at a time: `moved[j]`, $(m, d)$, holds the outputs
+    after token $j$ alone was moved. Write `my_influence(still, moved)`. It returns an $(m, T)$ array, in whose row $i$ and column $j$
+    stands how far output $i$ has moved with token $j$: the largest absolute change among its features.
     """
     return np.abs(moved - still).max(axis=-1).T

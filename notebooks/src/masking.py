@@ -82,7 +82,8 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 # \key{masked-attention}$$
 #
 # A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. In some texts it is "added to the input embeddings", but
-# an embedding belongs to one position and has no pairs. On this card, two queries see one key only. Find out which, by changing values:
+# an embedding belongs to one position and has no pairs. On this card, two of the three queries see a single key. Change $V$ to find out
+# which key each of them sees:
 
 # %% id="masked-alive"
 from attn_course import alive, check, verify_lesson
@@ -120,7 +121,7 @@ def before(scores):  # the mask before the softmax
 print(np.allclose(layer(X[:3], before), layer(X, before)[:3]))
 
 # %% [markdown] id="late"
-# ## Spot the mistake: zeros that leak
+# ## Spot the mistake: a mask behind the softmax
 #
 # Does it matter *where* the mask stands? It would be simpler to take the softmax of all scores, and then to multiply the weights by zeros
 # and ones. The future has weight 0 that way, too:
@@ -172,8 +173,8 @@ check("slope-behind-late-mask", my_slope)
 # $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad
 #  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
 #
-# The more weight a hidden token would have had, the more the output tells of it. The rows of weights do not sum to 1, and what is missing
-# is the weight of the future. We call every such influence of a hidden token a **leak**.
+# The more weight a hidden token would have had, the more the output tells of it. We call every such influence of a hidden token a
+# **leak**.
 
 # %% [markdown] id="leak"
 # ## A test that finds leaks
@@ -215,25 +216,25 @@ for name, weigh in layers.items():
 figures.leak_maps(found, mask)
 
 # %% [markdown] id="leaks-answer" tags=["answer"]
-# Four of them leak at all 21 pairs. The mask that is one column too wide leaks at six only, one for each row that has a successor. They
-# are the worst six, because each shows a row the very token that it must guess. In the right layer every number above the diagonal is
-# exactly 0.
+# Four of them leak at all 21 pairs. Adding ones hides nothing, the transposed mask shows the future instead of the past, and in the last
+# two the hidden scores still stand in the sum that divides. The mask that is one column too wide leaks at six pairs only. They are the
+# worst six, because each shows a row the very token that it must guess. In the right layer all numbers above the diagonal are exactly 0.
 
 # %% [markdown] id="leaks-notice"
 # So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only its values were moved, the mask
-# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test gets seven layers, and
-# some of their leaks no mask can stop.
+# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test meets seven layers, and
+# leaks that no mask can stop.
 
 # %% [markdown] id="several"
 # ## Several masks, and a row that sees nothing
 #
-# In a batch, short texts are filled up with **padding**, and its columns are hidden from every query. Two documents packed into one
-# sequence must not see each other, so their mask has blocks. A **window** shows only the newest $w$ tokens before a query, and itself. If
-# several masks apply, a pair must pass them all:
+# In a batch, short texts are filled up with **padding**, whose columns are hidden from every query. Two documents in one sequence must
+# not see each other, so their mask has blocks. A **window** shows a query itself and the $w$ tokens before it. If several masks apply, a
+# pair must pass them all, since $-\infty$ plus 0 or $-\infty$ is $-\infty$:
 #
 # $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \label{added-masks-intersect}$$
 #
-# since $-\infty$ plus 0 or $-\infty$ is $-\infty$. For booleans this is `&`:
+# For booleans this is `&`:
 
 # %% id="several-figure"
 document = np.array([0, 0, 0, 0, 1, 1, 1])
@@ -246,8 +247,8 @@ figures.combined(
 )
 
 # %% [markdown] id="empty"
-# In the third mask two tokens of padding stand in front, which lets all texts of a batch end at the same place. Its first two rows see
-# nothing at all, and there the formula says $0 / 0$. For fear of that, much code writes $-10^9$ in the place of $-\infty$.
+# In the third mask two tokens of padding stand in front, so that all texts of a batch end at the same place. Its first two rows see
+# nothing, and there the formula says $0 / 0$. For fear of that, much code writes $-10^9$ in the place of $-\infty$.
 #
 # Let a row have the scores 2, 1 and 0. Without a mask its weights are 0.665, 0.245 and 0.090. We hide all three keys by adding $-10^9$ to
 # their scores. **Predict** the weights.
@@ -262,12 +263,11 @@ print("-inf, in a plain softmax:     ", terms / terms.sum())
 
 # %% [markdown] id="empty-answer" tags=["answer"]
 # They are the weights without any mask. The same number was added to every score of the row, and such a shift changes no softmax
-# ({eq}`softmax-shift-invariance`). Without an error or a warning, the row attends to all that was to be hidden.
+# ({eq}`softmax-shift-invariance`). Without any warning, the row attends to all that was to be hidden.
 
 # %% [markdown] id="empty-defined"
-# NaN, "not a number", is at least honest. It comes from $-\infty - (-\infty)$, and it spreads: in the backward pass 0 times NaN is NaN,
-# so one such row spoils the gradient of $W_V$, which all rows share. So we *define* what the formula leaves open. With $L_i$ for the
-# log-sum-exp of the visible scores,
+# NaN, "not a number", is at least honest. But it spreads: in the backward pass 0 times NaN is NaN, so one such row spoils the gradient of
+# $W_V$, which all rows share. So we *define* what the formula leaves open. With $L_i$ for the log-sum-exp of the visible scores,
 #
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
 #
@@ -276,9 +276,9 @@ print("-inf, in a plain softmax:     ", terms / terms.sum())
 # %% [markdown] id="real"
 # ## The better model, tested
 #
-# Back to SmolLM2 without a mask in layer 20. Its perplexities came from one pass over each text of 512 tokens. When a model *writes*, its
-# tokens come one at a time. We now let it read the texts in this way, still without a mask in layer 20. **Predict** the perplexities. And
-# the test: we exchange all tokens from the 71st on. By how much do the logits before them move, the scores of all possible next tokens?
+# Back to SmolLM2 without a mask in layer 20. Its perplexities came from one pass over each text. But when a model *writes*, its tokens
+# come one at a time. **Predict** the perplexities if it reads the texts in this way, still without that mask. And our test: we exchange
+# all tokens from the 71st on. By how much do the logits before them move, the scores of all possible next tokens?
 
 # %% id="real-code" tags=["predicted"]
 for way in ("masked", "no mask in layer 20", "no mask in layer 20, token by token"):
@@ -288,9 +288,9 @@ for way in ("masked", "no mask in layer 20"):
     print(f"earlier logits move by up to, {way:19}", moves.round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Token by token, the perplexities are those of the model as it is. When a token is read, no later one is there, so a mask would have
-# nothing to hide. The improvement was a leak: with no mask in layer 20 each token could look at the tokens that came next, among them the
-# one that it had to guess. The test finds it. In the model as it is, no earlier logit moves at all.
+# They are those of the model as it is. When a token is read, no later one is there, so a mask has nothing to hide. In one pass, each
+# token could look at those behind it, and so at the one that it had to guess. The improvement was a leak, and the test finds it. In the
+# model as it is, no earlier logit moves at all.
 
 # %% [markdown] id="real-notice"
 # For the same reason your function, which has no mask at all, let SmolLM2 write English in lesson {lesson}`attention`. But SmolLM2 was
@@ -335,11 +335,11 @@ for name, layer in layers.items():
 
 # %% [markdown] id="own-notice"
 # In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. So run these lines on
-# every layer that you write. They find what leaks past a mask, too, such as a mean over all positions. But they test one input, and a
-# leak may open at larger scores only (section {section}`fills`).
+# every layer that you write. They find leaks beside the mask, too, such as a mean over all positions. But they test one input, and a leak
+# may open at larger scores only (section {section}`fills`).
 #
 # Gradients can ask the same: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do not shorten this
-# to `output[i].sum().backward()`. Behind a layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
+# to `output[i].sum().backward()`. Behind a plain layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
 
 # %% id="verify-lesson"
 verify_lesson("masking")
@@ -357,12 +357,12 @@ verify_lesson("masking")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Adding $-\infty$ to a score removes the key, if it is done before the softmax; the weights of the others are divided by their sum.
+# - Adding $-\infty$ to a score before the softmax removes the key, and the other weights are divided by their sum.
 # - Under a causal mask, what comes later changes nothing. So a text can be learned in one pass, and written with a cache.
-# - Several masks combine by "and". A row that sees nothing is defined to be 0, since a large finite number would show it everything.
+# - Several masks combine by "and". A row that sees nothing is defined to be 0; a large finite number would show it everything.
 #
-# Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where there is nothing to read it is the same model as
-# before. To find that out, move one token and look which outputs move.
+# Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where nothing is there to be read, it is the model it
+# was. To find out, move one token and look which outputs move.
 #
 # Next, lesson {lesson}`heads` lets a layer look at several things at once. First come the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
@@ -465,15 +465,15 @@ print("is the last output:  ", np.allclose(flagged, masked[6]))
 # %% [markdown] id="lost-notice"
 # It sees the oldest key only. So look at the lower half of your map, too: every earlier token should count there.
 #
-# A window hides the past on purpose. Query $i$ sees $i + p + 1$ keys under a causal mask (for $p \ge -1$), and at most $w + 1$ in a
-# window:
+# A window hides the past on purpose, to save work. Query $i$ sees $i + p + 1$ keys under a causal mask (for $p \ge -1$), and at most $w +
+# 1$ in a window:
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
 #
 # $$\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2} \label{window-pair-count}$$
 #
-# So a causal mask can save half of the work, and a window nearly all. Is a token further back than $w$ lost? Let $B_w$ be the window as a
-# matrix of zeros and ones. Its power counts paths of $L$ steps, one for each layer:
+# So who skips what is hidden saves nearly half of the work under a causal mask, and most of it in a narrow window. Is a token further
+# back than $w$ lost? Let $B_w$ be the window as a matrix of zeros and ones. Its power counts paths of $L$ steps, one for each layer:
 #
 # $$\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]
 # \label{reach-of-stacked-windows}$$

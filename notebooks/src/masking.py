@@ -334,12 +334,14 @@ for name, layer in layers.items():
     print(f"{name:8}: of 15 later tokens {later} count, of 15 earlier {earlier}")
 
 # %% [markdown] id="own-notice"
-# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains. So run these lines on
-# every layer that you write. They find leaks beside the mask, too, such as a mean over all positions. But they test one input, and a leak
-# may open at larger scores only (section {section}`fills`).
+# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains, and a much read
+# repository had its mask the wrong way round until 2026. So run these lines on every layer that you write. They find leaks beside the
+# mask, too, such as a mean over all positions. But they test one input, and a leak may open at larger scores only (section
+# {section}`fills`).
 #
 # Gradients can ask the same: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do not shorten this
 # to `output[i].sum().backward()`. Behind a plain layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
+# (The package has the test as `leak_matrix` for functions of arrays, and as `leaks` for modules.)
 
 # %% id="verify-lesson"
 verify_lesson("masking")

@@ -338,7 +338,8 @@ for name, layer in layers.items():
 # repository had its mask the wrong way round until 2026. So run these lines on every layer that you write. They find leaks beside the
 # mask, too, such as a mean over all positions. But they test one input, and a leak may open at larger scores only (section
 # {section}`fills`).
-#
+
+# %% [markdown] id="own-gradients"
 # Gradients can ask the same: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do not shorten this
 # to `output[i].sum().backward()`. Behind a plain layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
 # (The package has the test as `leak_matrix` for functions of arrays, and as `leaks` for modules.)

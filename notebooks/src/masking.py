@@ -35,7 +35,7 @@ figures.machine()
 #
 # In lesson {lesson}`attention` "cat" asked which words tell something about it. It gave "sat" and "tired" the weight 0.344 each, "was"
 # 0.126 and the four others 0.047 each. But suppose the sentence is still being written, and has come to "cat". Then "cat" may look at
-# "the" and at itself, and the five other words must count as if they were not there.
+# "the" and at itself, and the other five must count as if they were not there.
 
 # %% [markdown] id="hide-score"
 # Which score does that? Not 0, because $e^0 = 1$. We need a score $x$ with $e^x = 0$, and that is $-\infty$, for which a computer gives
@@ -70,8 +70,7 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 # $$\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l},
 #  \qquad w = \sigma(s) \key{masking-renormalises-weights}$$
 #
-# So a mask strikes out the hidden weights and divides the others by their sum: $0.047 / (0.047 + 0.047)$ for "cat". Whoever knows
-# probabilities has met this as conditioning.
+# So a mask strikes out the hidden weights and divides the others by their sum: $0.047 / (0.047 + 0.047)$ for "cat".
 
 # %% [markdown] id="masked"
 # Every query may have a visible set $A_i$ of its own. With a row of $M$ for each query,
@@ -105,8 +104,8 @@ alive("masked-attention")
 
 # %% [markdown] id="prefix-use"
 # Two things rest on it. In training, a model guesses all next tokens of a text in one pass, as if at each place the rest had not been
-# written. And when it writes, what a cache holds of the earlier tokens stays right. We try it with self-attention without projections,
-# once for "the cat sat" and once for the whole sentence:
+# written. And when it writes, what a cache holds of the earlier tokens stays right. We try it without projections, on "the cat sat" and
+# on the whole sentence:
 
 
 # %% id="prefix-code"
@@ -222,8 +221,8 @@ figures.leak_maps(found, mask)
 
 # %% [markdown] id="leaks-notice"
 # So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only its values were moved, the mask
-# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test meets seven layers, and
-# leaks that no mask can stop.
+# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test meets leaks that no mask
+# can stop.
 
 # %% [markdown] id="several"
 # ## Several masks, and a row that sees nothing
@@ -262,8 +261,8 @@ with np.errstate(invalid="ignore"):
 print("-inf, in a plain softmax:     ", terms / terms.sum())
 
 # %% [markdown] id="empty-answer" tags=["answer"]
-# They are the weights without any mask. The same number was added to every score of the row, and such a shift changes no softmax
-# ({eq}`softmax-shift-invariance`). Without any warning, the row attends to all that was to be hidden.
+# They are the weights without any mask, since a number added to all scores of a row changes no softmax ({eq}`softmax-shift-invariance`).
+# Without any warning, the row attends to all that was to be hidden.
 
 # %% [markdown] id="empty-defined"
 # NaN, "not a number", is at least honest. But it spreads: in the backward pass 0 times NaN is NaN, so one such row spoils the gradient of
@@ -295,13 +294,13 @@ for way in ("masked", "no mask in layer 20"):
 # %% [markdown] id="real-notice"
 # For the same reason your function, which has no mask at all, let SmolLM2 write English in lesson {lesson}`attention`. But SmolLM2 was
 # *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there is none (lesson
-# {lesson}`transformer` trains one). Does a loss betray leaks? With no mask left in any layer, SmolLM2's perplexity *rises* in three of
-# the four texts. So a leak can look like progress or like harm, and only the test tells.
+# {lesson}`transformer` trains one). And a loss need not betray a leak: with no mask left in any layer, SmolLM2's perplexity *rises* in
+# three of the four texts.
 
 # %% [markdown] id="own"
 # ## Your own leak test
 #
-# This cell runs wherever PyTorch does. Both PyTorch's function for attention and its module take a boolean mask, and the documentation
+# This cell runs wherever PyTorch does. PyTorch's function for attention and its module both take a boolean mask, and the documentation
 # says what True means in each. Do not look it up. We give both the same mask, True on and below the diagonal, and let the test tell:
 
 # %% id="own-code"
@@ -362,10 +361,10 @@ verify_lesson("masking")
 #
 # - Adding $-\infty$ to a score before the softmax removes the key, and the other weights are divided by their sum.
 # - Under a causal mask, what comes later changes nothing. So a text can be learned in one pass, and written with a cache.
-# - Several masks combine by "and". A row that sees nothing is defined to be 0; a large finite number would show it everything.
+# - Several masks combine by "and". A row that sees nothing is defined to be 0.
 #
 # Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where nothing is there to be read, it is the model it
-# was. To find out, move one token and look which outputs move.
+# was. A leak can look like progress or like harm. To find it, move one token and look which outputs move.
 #
 # Next, lesson {lesson}`heads` lets a layer look at several things at once. First come the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).

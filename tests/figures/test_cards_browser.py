@@ -13,7 +13,6 @@ ASKING = {
     "asks": ["start"],
     "lookup": ["lookup"],
     "looks": ["start"],
-    "mask": ["masking"],
     "memory": ["linear"],
     "notation": ["notation"],
     "rope": ["self_attention"],

@@ -157,7 +157,7 @@ def _(normal, T_q, T_k, d_x, d_y, d_k, d_v):
     return {"Z": function(lambda X, Y: one_head(X, Y, **weights)), "X": X, "Y": Y, **moves}
 
 
-@claim("padding-on-both-sides", rests_on="key-padding-changes-nothing cross-attention")
+@claim("padding-on-both-sides", rests_on="masked-attention cross-attention")
 def _(normal, rng, T_q, T_k, n_q, n_k, d_x, d_y, d_k, d_v):
     r"""Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
     where X', Y' = padding, with any content ;; M = 0 elsewhere, or any number that a row has in common

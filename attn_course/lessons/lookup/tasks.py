@@ -608,4 +608,6 @@ ORDER = [
     "feature-mixing-matrix",
     "leave-one-out-error",
     "answer-slope-by-query",
+    "miss-of-a-width",
+    "share-of-a-match",
 ]

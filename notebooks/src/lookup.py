@@ -81,13 +81,13 @@ print(labelled(table, ("score", "similarity", "alive"), columns=TOKENS))
 # $$\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)} \key{normalised-similarities}$$
 
 # %% [markdown] id="attention"
-# With these weights for the brackets, "it" takes home of *alive* $(64 \cdot 2 + 4 \cdot 1) / 78 \approx 1.69$, and the dictionary has become attention:
+# With these weights for the brackets, "it" becomes alive by $(64 \cdot 2 + 4 \cdot 1) / 78 \approx 1.69$, and the dictionary becomes attention:
 #
 # $$\mathrm{Attention}(q, D) = \sum_{i=1}^{m} \alpha(q, k_i)\, v_i = \arg\min_{o} \sum_{i=1}^{m} s(q, k_i)\, \|v_i - o\|^2
 # \key{soft-lookup}$$
 #
-# No word has the value 1.69. In which sense is it right? It has the smallest sum of squared distances from the values, each counted with its
-# similarity. For the derivative of this sum, $-2 \sum_i s_i\, (v_i - o)$, is zero only there.
+# No word has the value 1.69. In which sense is it right? Of all answers it has the smallest sum of squared distances from the values, each
+# counted with its similarity. For the derivative of this sum, $-2 \sum_i s_i\, (v_i - o)$, is zero only there.
 #
 # That is the first use of mixing: *every query gets an answer.* Lesson {lesson}`start` took the similarity $e^{q \cdot k / 2}$, and later lessons
 # take others. The two steps stay: similarities become weights, and weights average the values.
@@ -100,7 +100,8 @@ print(labelled(table, ("score", "similarity", "alive"), columns=TOKENS))
 #
 # $$\frac{\alpha_i}{\alpha_j} = e^{(d_j^2 - d_i^2) / 2h^2}$$
 #
-# For a small $h$ the exponent is huge, and for a large $h$ it is nearly 0. So if one key is nearest,
+# For a small $h$ the exponent is huge, and the nearest key takes everything. For a large $h$ it is nearly 0, and all weights are equal. So if one
+# key is nearest,
 #
 # $$\lim_{h \to 0^+} \alpha_i = \bigl[\, \|q - k_i\| = \min_j \|q - k_j\| \,\bigr], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}
 # \label{bandwidth-limits}$$
@@ -129,8 +130,8 @@ for h in (0.5, 2.0, 8.0):
 # the answer up. The saying is true only in the limit $h \to 0$. For any positive width attention returns a mixture.
 
 # %% [markdown] id="hull"
-# Can the answer ever be 20 degrees? No, for no weight is negative, so an average lies between the smallest and the largest of its numbers.
-# If the values are vectors, this holds along any direction $a$, where the output $z$ becomes an average of the numbers $a \cdot v_j$:
+# Can the answer ever be 20 degrees? No, because no weight is negative, and such an average lies between the smallest and the largest of its
+# numbers. If the values are vectors, take any direction $a$. Along it, $a \cdot z$ is an average of the numbers $a \cdot v_j$:
 #
 # $$\min_j\, a \cdot v_j \;\le\; a \cdot z \;\le\; \max_j\, a \cdot v_j \label{output-in-convex-hull}$$
 #
@@ -213,7 +214,7 @@ check("miss-of-a-width", my_miss)
 # misses least. The narrowest is nearly a dictionary, and the widest nearly one mean.
 
 # %% id="nile-code" tags=["predicted"]
-from attn_course.lessons.lookup.nile import FLOW, YEARS, guesses, miss
+from attn_course.lessons.lookup.experiments_nile import FLOW, YEARS, guesses, miss
 
 if my_miss is not ...:
     miss = my_miss
@@ -314,7 +315,7 @@ for name in ("attention", "LSTM", "RNN"):
 
 # %% [markdown] id="norms-notice"
 # In the RNN nearly nothing comes back from far away, and what has no slope is hardly learned (Bengio et al., 1994). In attention the slope
-# falls to a 25th, while 26 times as many positions share the weight, 131 in place of 5. In the LSTM, whose gates start open, it even grows.
+# falls to a 26th, as 26 times as many positions share the weight, 131 in place of 5. In the LSTM, whose gates start open, it even grows.
 # So slopes do not explain why attention learns faster than the LSTM.
 
 # %% [markdown] id="roles"
@@ -361,7 +362,7 @@ print("entries:", z.round(4), " right:", z.argmax() == colour)
 # no colour and yet as much weight as the other name, so together the symbols get nearly all.
 
 # %% [markdown] id="loud-turn"
-# **Your turn.** {turn}`share-of-a-match`
+# **Your turn: a formula.** {turn}`share-of-a-match` The check evaluates the LaTeX, so any equal form counts.
 
 # %% id="loud-turn-code" tags=["your-turn"]
 my_beta = ...  # such as r"m - p", which is wrong

@@ -131,7 +131,7 @@ for h in (0.5, 2.0, 8.0):
 
 # %% [markdown] id="hull"
 # Can the answer ever be 20 degrees? No, because no weight is negative, and such an average lies between the smallest and the largest of its
-# numbers. If the values are vectors, take any direction $a$. Along it, $a \cdot z$ is an average of the numbers $a \cdot v_j$:
+# numbers. If the values are vectors and the output is $z$, take any direction $a$. Then $a \cdot z$ is an average of the numbers $a \cdot v_j$:
 #
 # $$\min_j\, a \cdot v_j \;\le\; a \cdot z \;\le\; \max_j\, a \cdot v_j \label{output-in-convex-hull}$$
 #
@@ -180,7 +180,7 @@ print("at most 0.5 on every token:  ", (largest <= 0.5).sum())
 # first token (an *attention sink*, Xiao et al., 2023).
 
 # %% [markdown] id="regression"
-# ## An old formula
+# ## An old formula against noise
 #
 # In 1964 two statisticians, Nadaraya and Watson, asked: given noisy points $(x^{(i)}, y^{(i)})$, what is the mean of $y$ at a given $x$? Set
 # a bell $K_h$ of width $h$ and area 1 on each point. This estimates the density of the points,

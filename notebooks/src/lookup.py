@@ -11,7 +11,7 @@
 # ## Whose colour was it?
 #
 # A network reads two names, each with one of four colours. Then come 32 random symbols, and at last one of the names, as a question. The
-# answer is the colour of this name. One layer of attention learns it from examples:
+# answer is the colour of this name. One layer of attention learns it from examples, 64 in a batch:
 
 # %% id="hook-code"
 from attn_course.lessons.lookup.experiments import RECALL, train
@@ -20,8 +20,8 @@ batches, right = train("attention", stretch=32, seed=0)
 print(f"attention: {right:.2f} right after {batches} batches")
 
 # %% [markdown] id="hook-recurrent"
-# Two recurrent networks tried it too. They read from left to right and keep what they need in a state of 64 numbers, which the LSTM
-# protects by gates. Each trained three times, until 95 % of its answers were right, or for 1000 batches:
+# Two recurrent networks tried it too, a plain one (RNN) and an LSTM. They read from left to right and keep what they need in a state of 64
+# numbers, which the LSTM protects by gates. Each trained three times, until 95 % of its answers were right, or for 1000 batches:
 
 # %% id="hook-table"
 record = RECALL.load()  # stored, because these trainings take minutes
@@ -59,8 +59,8 @@ for wanted in ((2, 0, 0, 2), (2, 0, -2, 2)):
     print(wanted, "is the badge of", words.get(wanted, "nobody"))
 
 # %% [markdown] id="exact"
-# The cat's badge nearly fits the wish, but a dictionary knows only *equal* and *not equal*. If it holds pairs of a key $k_i$ and a value
-# $v_i$, with distinct keys, its answer is a sum over all pairs, where $[\ldots]$ is 1 if the statement is true and else 0:
+# The cat's badge nearly fits, but a dictionary knows only *equal* and *not equal*. If it holds pairs of a key $k_i$ and a value $v_i$, with
+# distinct keys, its answer is a sum over all pairs, where $[\ldots]$ is 1 if the statement is true and else 0:
 #
 # $$D(q) = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i \label{exact-lookup}$$
 #
@@ -279,8 +279,8 @@ print("V W: first output moves by", (changed @ q.T @ k - v @ q.T @ k)[0].round(2
 # makes its $P$ on the left anew from every input.
 
 # %% [markdown] id="recurrent"
-# And a recurrent network? Here is one with a single unit, $h_t = \tanh(w\, h_{t-1} + x_t)$. (This $h$ is a state.) The slope of a
-# $\tanh$ is $1 - h_t^2$, so by the chain rule
+# And a recurrent network? With a single unit its state is $h_t = \tanh(w\, h_{t-1} + x_t)$. The slope of a $\tanh$ is $1 - h_t^2$, so by
+# the chain rule
 #
 # $$\frac{\partial h_T}{\partial h_0} = \prod_{t=1}^{T} w\,(1 - h_t^2) \label{recurrent-gradient-product}$$
 #
@@ -322,7 +322,7 @@ for name in ("attention", "LSTM", "RNN"):
 # ## A lookup without training
 #
 # We write the lookup of section {section}`hook` by hand. A position has twelve numbers in four parts: a name, a colour, the name asked for, a
-# symbol. Each part is one-hot, or zero where there is none. The query says what is wanted, so $W_Q$ picks the name asked for. The key
+# symbol. Each part is one-hot, with a single 1, or zero where there is none. The query says what is wanted, so $W_Q$ picks the name asked for. The key
 # says what a position offers, so $W_K$ picks its name. The value is what it hands on, so $W_V$ picks its colour.
 
 # %% [markdown] id="match"

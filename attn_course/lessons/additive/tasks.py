@@ -664,6 +664,8 @@ ORDER = [
         positions. `w_query`, `w_key` and `w_score` are $W_Q$, $W_K$ and $v$ of the lesson.
     """,
     ),
+    "scores-by-network",
+    "nearest-key-by-product",
     "additive-attention",
     "largest-additive-weight",
     "query-key-interaction",

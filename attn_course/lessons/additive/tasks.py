@@ -664,8 +664,6 @@ ORDER = [
         positions. `w_query`, `w_key` and `w_score` are $W_Q$, $W_K$ and $v$ of the lesson.
     """,
     ),
-    "scores-by-network",
-    "nearest-key-by-product",
     "additive-attention",
     "largest-additive-weight",
     "query-key-interaction",
@@ -686,4 +684,6 @@ ORDER = [
     "gradient-of-query-projection",
     "saturated-additive-score",
     "query-moves-weight",
+    "scores-by-network",
+    "nearest-key-by-product",
 ]

@@ -94,6 +94,8 @@ for wanted in (0, 1, 2):
 figures.additive_explorable()
 
 # %% [markdown] id="score-turn"
+# No query lets the product prefer key 2 or key 3, because both lie between others.
+#
 # **Your turn: a network as the score.** {turn}`scores-by-network`
 
 # %% id="score-turn-code" tags=["your-turn"]
@@ -190,7 +192,8 @@ for size in (1, 5):
 #
 # $$F_{\mathrm{add}} = 2\, d_h\, (T_q\, d_q + T_k\, d_k) + 4\, T_q\, T_k\, d_h \label{additive-score-flops}$$
 #
-# A dot product of the same projections has $2\, T_q T_k d_h$ in the last place, half as much. This did not decide.
+# A dot product of the same projections has $2\, T_q T_k d_h$ in the last place, half as much. So it was not the
+# operations that decided.
 
 # %% [markdown] id="memory"
 # But a matrix product adds up as it goes, while here $\tanh$ stands between the sum and $v$. Written with arrays, there is a number for
@@ -222,8 +225,8 @@ for name, scores in ways.items():
 
 # %% [markdown] id="memory-notice"
 # Bahdanau had 1,000 units. For two sentences of 50 words that is 10 MB. But for one head with 8,192 tokens and 64 units it is 17 GB, where
-# the scores take 0.27 GB. (A loop over units needs less, but the backward pass has to compute them again.) And time does not follow the
-# count, because hardware is built for matrix products. The last section's factor was 2; measure yours:
+# the scores take 0.27 GB. (A loop over units needs less, but the backward pass has to compute them again.) And time need not follow the
+# count of operations, because hardware is built for matrix products. Measure yours:
 
 # %% id="time-live" tags=["live"]
 from time import perf_counter
@@ -307,7 +310,7 @@ figures.steps_until_learnt(WIDTHS, steps)
 # product needs between half and twice the steps of the additive score, at every width and in each of three runs.
 
 # %% [markdown] id="real-question"
-# In large translators, too, the network's lead over the *unscaled* product was small (Britz et al., 2017). What about keys that no query finds?
+# In large translators the network's lead was small even without the scale (Britz et al., 2017). But what about keys that no query finds?
 # Our sentence has four features. SmolLM2, the model of lesson {lesson}`start`, has 90 key heads of 64 features. From each of four texts we
 # take 256 tokens, and search, for every key of every head, a query with which it has the largest score. As a control we also search
 # in only the 16, and the 4, directions in which the keys of the head vary most.

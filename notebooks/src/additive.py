@@ -299,10 +299,10 @@ check("nearest-key-by-product", my_nearest)
 from attn_course.lessons.additive.experiments import KINDS, LOOKUPS, WIDTHS
 
 record = LOOKUPS.load()
-steps = {
-    kind: np.median([record.values(kind, str(width)) for width in WIDTHS], axis=1)
-    for kind in KINDS
-}
+steps = {}
+for kind in KINDS:
+    runs = [record.values(kind, str(width)) for width in WIDTHS]
+    steps[kind] = np.median(runs, axis=1)
 figures.steps_until_learnt(WIDTHS, steps)
 
 # %% [markdown] id="won-answer" tags=["answer"]

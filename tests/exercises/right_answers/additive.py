@@ -40,7 +40,7 @@ def network_in_float32(query, key, w_query, w_key, bias, w_score):
 
 
 def nearest_by_the_distance(query, key):
-    return torch.softmax(-torch.cdist(torch.from_numpy(query).float(), torch.from_numpy(key).float()) ** 2 / 2, dim=1)
+    return torch.softmax(-(torch.cdist(torch.from_numpy(query).float(), torch.from_numpy(key).float()) ** 2) / 2, dim=1)
 
 
 def nearest_by_a_lifted_key(query, key):

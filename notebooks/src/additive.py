@@ -111,7 +111,8 @@ check("scores-by-network", my_scores)
 # %% [markdown] id="sum"
 # ### Spot the mistake: two bends
 #
-# What if nothing bends? Then a score is a number $a$ of the query plus a number $b_j$ of the key. The factor $e^a$ is common to all keys, so it cancels:
+# What if nothing bends? Then a score is a number $a$ of the query plus a number $b_j$ of the key. The factor $e^a$ is common to all keys and
+# cancels:
 #
 # $$\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}} \label{plain-sum-ignores-query}$$
 #
@@ -249,14 +250,14 @@ with torch.no_grad():
 # Must a network look at every pair? The proof in section {section}`hook` needs a key that lies halfway between two others. Let us move it.
 # The second feature $f$ of a key is 0, 1 or 2. We add a feature $-\tfrac{1}{2} f^2$:
 #
-# | | key | $\cdot\,(1, 1)$ |
+# | | key | score for the query $(1, 1)$ |
 # |---|---|---|
-# | "because" and others | $(0, 0)$ | $0$ |
+# | "the", "cat", "because", "it" | $(0, 0)$ | $0$ |
 # | "was" | $(1, -\tfrac{1}{2})$ | $\tfrac{1}{2}$ |
 # | "sat", "tired" | $(2, -2)$ | $0$ |
 #
-# The query $(1, 1)$ puts "was" ahead, by a plain dot product. Ten times this query gives it the weight $e^5 / (e^5 + 6) \approx 0.96$. The
-# keys now lie on a parabola, none of them halfway between others.
+# A plain dot product puts "was" ahead. Ten times this query gives it the weight $e^5 / (e^5 + 6) \approx 0.96$. The keys now lie on a
+# parabola, and $(1, -\tfrac{1}{2})$ is not halfway between the others.
 
 # %% [markdown] id="bowl-general"
 # In every dimension minus half the squared length does the same. Expand $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$:
@@ -264,8 +265,8 @@ with torch.no_grad():
 # $$q \cdot k - \tfrac{1}{2} \|k\|^2 = \tfrac{1}{2} \|q\|^2 - \tfrac{1}{2} \|q - k\|^2$$
 #
 # The left side is the dot product of $(q, 1)$ and $(k, -\tfrac{1}{2} \|k\|^2)$. On the right, $\tfrac{1}{2} \|q\|^2$ is the same for all
-# keys and cancels. So *the nearest key wins*, and each key is the nearest to some query. The bend is now made once for each *key*. That is
-# $T_k$ numbers, where the network had $T_q T_k d_h$.
+# keys and cancels. So *the nearest key wins*, and if no two keys are equal, each is the nearest to some query. The bend is now made once for
+# each *key*. That is $T_k$ numbers, where the network had $T_q T_k d_h$.
 #
 # In a language model nobody adds this feature by hand. But between two layers of attention stands a network that bends every *token*, once
 # (lesson {lesson}`transformer`).
@@ -328,6 +329,9 @@ for width in (64, 16, 4):
 # %% [markdown] id="real-answer" tags=["answer"]
 # With 64 features we find a query for each of the 92,160 keys. In 16 directions we miss a few, and in 4 at least 122 of 256. (The search
 # ends after 1,000 steps, so there may be more to find.) In our sentence 2 of 7 keys were out of reach; of the real ones, none.
+
+# %% [markdown] id="real-notice"
+# That a query exists does not say that the head ever makes it. But no key of these is hidden from a dot product.
 
 # %% [markdown] id="own"
 # ## Three scores of your own

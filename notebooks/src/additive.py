@@ -144,7 +144,7 @@ for name, scores in (("first", first), ("second", second)):
 # In 2014 Dzmitry Bahdanau was an intern in Montreal, where translators were two recurrent networks: one read the sentence into
 # a single vector, and the other wrote the translation from it. He distrusted that vector. His first plan, two cursors that move through both
 # sentences, was too hard for the five weeks that were left. So he let the writer look back at all words of the source at every step. He
-# remembered how his own eyes went to and fro between two texts when he learned English at school.
+# remembered how his own eyes went back and forth between two texts when he learned English at school.
 
 # %% [markdown] id="first-network"
 # How should the writer's state be compared with a word? The state had 1,000 numbers, and the vector $h_j$ of word $j$, its *annotation*,
@@ -214,8 +214,9 @@ ways = {
     "additive": lambda: torch.tanh(x[:, None] + x) @ torch.ones(64),
     "dot product": lambda: x @ x.T,
 }
+kept = []  # how many numbers each kept array has
 for name, scores in ways.items():
-    kept = []  # how many numbers each kept array has
+    kept.clear()
     with saved_tensors_hooks(lambda array: kept.append(array.numel()), lambda _: None):
         scores().softmax(dim=-1)
     print(f"{name}: {max(kept) / 128**2:.0f} for each pair")

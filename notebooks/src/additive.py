@@ -202,8 +202,8 @@ for size in (1, 5):
 #
 # $$M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}} \key{additive-memory-overhead}$$
 #
-# Training keeps what the backward pass needs, and PyTorch can tell us what it keeps. **Predict** how many numbers for each pair it keeps in
-# one array: with $d_h = 64$, for additive attention and for dot products.
+# Training keeps what the backward pass needs, and PyTorch can tell us what. **Predict** how many numbers for each pair its largest array
+# holds, with $d_h = 64$: for additive attention, and for dot products.
 
 # %% id="memory-code" tags=["predicted"]
 import torch
@@ -222,7 +222,7 @@ for name, scores in ways.items():
     print(f"{name}: {max(kept) / 128**2:.0f} for each pair")
 
 # %% [markdown] id="memory-answer" tags=["answer"]
-# It keeps 64 for each pair of additive scores, the units, and one for each pair of dot products, the weight. This is
+# It holds 64 for each pair of additive scores, the units, and one for each pair of dot products, the weight. This is
 # {eq}`additive-memory-overhead`.
 
 # %% [markdown] id="memory-notice"
@@ -337,9 +337,9 @@ for width in (64, 16, 4):
 # %% [markdown] id="own"
 # ## Three scores of your own
 #
-# Is all this learned, or only possible? Sixteen random keys have three features, and the query is one of them, turned by a rotation. Which
-# one? We train the network, the product, and the product with a fourth feature, in plain PyTorch. As a control, a fourth feature that does not
-# bend is tried too.
+# Is all this learned, or only possible? There are sixteen random keys with three features, and the query is one of them, turned by a rotation.
+# Which one? In plain PyTorch we train the network, the product, and the product with a fourth feature: the sum of the key's features, which
+# does not bend, and the sum of their squares, which does.
 
 # %% id="own-lookups"
 import numpy as np
@@ -393,7 +393,8 @@ print(f"with the sum as fourth feature:   {learn(product, lambda key: key):.2f}"
 print(f"with squares as fourth feature:   {learn(product, lambda key: key**2):.2f}")
 
 # %% [markdown] id="own-notice"
-# The product stays at four in ten, and the control does not help it. With one bent feature of each key it learns what the network learns.
+# The product is right in four cases of ten, and a feature that does not bend does not help. With one bent feature of each key, it learns
+# what the network learns.
 
 # %% id="verify-lesson"
 verify_lesson("additive")

@@ -26,7 +26,7 @@ for token, key, largest in zip(TOKENS, KEY[0], weights.max(axis=0), strict=True)
     print(f"{token:8} key {key.astype(int)}  largest weight {largest:.3f}")
 
 # %% [markdown] id="hook-notice"
-# Five words can have everything. "The" and "was" never get more than a third. In the machine, the lit part makes these scores:
+# Five words can get all the weight. "The" and "was" never get more than a third. In the machine, the lit part makes these scores:
 
 # %% id="machine"
 from attn_course.lessons.additive import figures
@@ -43,7 +43,7 @@ figures.machine()
 # So the two others together have at least twice the weight of "was". The three share at most 1, so "was" has at most $\tfrac{1}{3}$.
 
 # %% [markdown] id="must-bend"
-# Neither a scale nor training helps: after any $W_K$ the key is still halfway. Every key that is a mixture of other keys is held down
+# Neither a scale nor training helps, because any $W_K$ leaves the key halfway. Every key that is a mixture of other keys is held down
 # like this (section {section}`softmax/sure`). To find "was", the score must not be linear in the key. It has to *bend*.
 
 # %% [markdown] id="tutorial"
@@ -294,8 +294,8 @@ check("nearest-key-by-product", my_nearest)
 
 # %% [markdown] id="won-predict"
 # We measure it on a dictionary of 32 words in two languages, each word a vector that is learned too. Sixteen words are keys, the query is
-# the translation of one of them, and only the output is corrected. Three scores, each at three widths $d_h$, have 450 steps to learn to find the
-# right key nine times out of ten. **Predict** which of the nine bars are tall.
+# the translation of one of them, and only the output is corrected. Three scores, each at three widths $d_h$, have 450 steps to learn to find
+# the right key nine times out of ten. A bar shows how many steps it took. **Predict** which of the nine bars are tall.
 
 # %% id="won-figure" tags=["predicted"]
 from attn_course.lessons.additive.experiments import KINDS, LOOKUPS, WIDTHS
@@ -308,7 +308,7 @@ for kind in KINDS:
 figures.steps_until_learnt(WIDTHS, steps)
 
 # %% [markdown] id="won-answer" tags=["answer"]
-# Those of the unscaled product. It is slowest already at $d_h = 8$, and at 64 and 256 it does not learn within the budget. With the scale, the
+# The bars of the unscaled product are tall. It is slowest already at $d_h = 8$, and at 64 and 256 it does not learn within the budget. With the scale, the
 # product needs between half and twice the steps of the additive score, at every width and in each of three runs.
 
 # %% [markdown] id="real-question"

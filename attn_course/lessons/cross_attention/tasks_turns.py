@@ -76,9 +76,10 @@ def my_ask(x, y, w_query, w_key, w_value, visible):
     r"""Output and weights of cross-attention in a batch.
 
     Write `my_ask(x, y, w_query, w_key, w_value, visible)` for targets $(B, T_q, d_x)$, sources $(B, T_k, d_y)$ and three matrices, used as
-    `x @ w`. `visible`, $(B, 1, T_k)$, is 1.0 for a key that may be seen and 0.0 for a hidden one. It returns the outputs $(B, T_q, d_v)$
+    `x @ w`. `visible`, $(B, 1, T_k)$, is 1.0 for a key to be seen, else 0.0
+    {case}`two sources of different lengths`. It returns the outputs $(B, T_q, d_v)$
     and the weights $(B, T_q, T_k)$. The check calls it with NumPy arrays, the translator below with PyTorch's. Both have `@`, `**`,
-    `.swapaxes(-1, -2)`, `.sum(-1, keepdims=True)`, and `np.e ** scores`. Scores are below 30 in size, so subtract no maximum.
+    `.swapaxes(-1, -2)`, `.sum(-1, keepdims=True)`, and `np.e ** scores`. Scores are below 30 in size.
     """
     query, key, value = x @ w_query, y @ w_key, y @ w_value
     terms = np.e ** (query @ key.swapaxes(-1, -2) / key.shape[-1] ** 0.5) * visible

@@ -122,15 +122,15 @@ def asked_one_by_one(x, y, w_query, w_key, w_value, visible):
     return outputs, weights
 
 
-def asked_in_torch_with_infinity(x, y, w_query, w_key, w_value, visible):
-    x, y, w_query, w_key, w_value, visible = map(torch.tensor, (x, y, w_query, w_key, w_value, visible))
+def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
+    x, y, w_query, w_key, w_value, visible = (torch.tensor(a, dtype=torch.float32) for a in (x, y, w_query, w_key, w_value, visible))
     scores = (x @ w_query @ (y @ w_key).mT / w_query.shape[1] ** 0.5).masked_fill(visible == 0, -torch.inf)
     weights = scores.softmax(dim=-1)
     return weights @ (y @ w_value), weights
 
 
 RIGHT = {
-    "ask-the-source": [asked_one_by_one, asked_in_torch_with_infinity],
+    "ask-the-source": [asked_one_by_one, asked_in_torch_float32],
     "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)", r"\frac{p_j v_j - z}{p_j - 1}"],
     "cross-attention": [cross_in_torch, cross_in_float32],
     "repair-padding-both-sides": [padded_with_a_float_mask, padded_in_torch_float32_row_by_row],

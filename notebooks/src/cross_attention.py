@@ -383,10 +383,10 @@ for name, model_changed in changes.items():
 # ## Ask your own
 #
 # `Translator`, `write` and your `my_ask` need nothing of the course. Give them other tables of numbers, and they translate something else. Last,
-# type a date, in one of the six phrasings, or in one that it has never read:
+# type a date. The third of these has an order that it has never read:
 
 # %% id="own-code" tags=["live"]
-for text in ("April 1, 2042", "the first of April 2042", "in April 2042, the first"):
+for text in ("April 1, 2042", "the first of April 2042", "2042, the first of April"):
     source = sources([text])
     written, _ = write(model, source, every(source))
     print("".join(SIGNS[n] for n in written[0, :10]), "from", text)

@@ -11,8 +11,8 @@
 # %% [markdown] id="hook"
 # ## Two translators
 #
-# The *reader* of the network leaves a row of 48 numbers after each piece. Its *writer* sees either every row, or only the last one, which was
-# made when the reader had read the whole sentence. Nothing else differs. We trained each three times, and print which share of 1,000
+# The *reader* of the network makes a row of 48 numbers after each piece. Its *writer* sees every row, or only the last one, which is made when
+# the whole sentence has been read. Nothing else differs. We trained each network three times, for 300 steps, and print which share of 1,000
 # unseen dates is right to the last sign:
 
 # %% id="hook-code"
@@ -91,12 +91,17 @@ print("weights", weights.shape, " output", output.shape)
 # ## Padding on both sides
 #
 # A batch is a rectangle, so short sentences are filled up with **padding**, and so are short targets, to a length of their own. Padded *keys*
-# would take weight away, so every query must be kept from them. Padded *queries* take nothing from anybody: their rows are computed, and then
-# left out of the loss. With padding $X'$ and $Y'$, whatever it holds, and a mask $M$ that is 0 elsewhere:
+# would take weight away, so no query may see them. Padded *queries* take nothing from anybody: their rows are computed, and left out of
+# the loss. With padding $X'$ and $Y'$, whatever it holds, and a mask $M$ that is 0 elsewhere:
 #
 # $$\begin{gathered}
 # Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \\
 # M_{ij} = -\infty \iff j > T_k \end{gathered} \key{padding-on-both-sides}$$
+#
+# In a Transformer source and target attend to themselves as well, so the two paddings meet three tables of scores:
+
+# %% id="padding-figure"
+figures.paddings(["9", "May", "1998"], ["19", "98"], padded_to=(5, 4))
 
 # %% [markdown] id="padding-spot"
 # ### Spot the mistake: the padding of the wrong side
@@ -145,21 +150,21 @@ check("ask-the-source", my_ask)
 # %% [markdown] id="one-key"
 # ## One key answers everybody alike
 #
-# What, then, does the writer lack that sees the last row alone? It attends to a source of *one* key. A softmax over one score is 1, whatever the
+# What does the writer lack that sees the last row alone? It attends to a source of *one* key. A softmax over one score is 1, whatever the
 # query is:
 #
 # $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \key{one-key-ignores-queries}$$
 #
-# So every sign gets the same vector, which must hold the whole date, and the writer itself must pick out what it needs. Translators were built so
-# until 2014, when Bahdanau, Cho and Bengio suspected that one vector of fixed length is a bottleneck, and let each step ask anew. (48 numbers can hold
-# more than a fifth of our dates, as the longer training shows. But the network has to learn how to pack a date and to take it apart again.)
+# So every sign gets the same vector. It must hold the whole date, and the writer has to take it apart. Translators were built so until 2014, when
+# Bahdanau, Cho and Bengio suspected that one vector of fixed length is a bottleneck, and let each step ask anew. (Our longer training shows that
+# 48 numbers can hold most dates. To pack and unpack them is what takes so long to learn.)
 
 # %% [markdown] id="translator"
 # ## Your translator
 #
 # Here it is, in plain PyTorch. Reader and writer are GRUs, networks that make each row from the row before and the next piece. So **row $j$ of
-# the reader knows pieces 1 to $j$, and none after them**. A linear map makes a score for each sign, a *logit*, from a row of the writer and
-# what this row took home. `ask` is your function.
+# the reader knows pieces 1 to $j$, and none after them**. Padding comes last, and reaches no row of a real piece. A linear map makes a score
+# for each sign, a *logit*, from a row of the writer and what this row took home. `ask` is your function.
 
 
 # %% id="translator-code"
@@ -287,13 +292,15 @@ figures.three_alignments(pieces(text), date, [alignment(each) for each in told])
 
 # %% [markdown] id="where-answer" tags=["answer"]
 # The `5` reads *May* in all three. A hyphen needs nothing from the source, but its weights sum to 1 like any others, so it looks somewhere, and
-# elsewhere in each training. And the `9` reads *ninth* in one training only. In the two others it reads *of*!
+# elsewhere in each training. The `9` reads *ninth* in the third training only. In the two others it reads *of*! And there even the `1` of the
+# year reads the row of the digit behind it.
 
 # %% [markdown] id="where-row"
-# The word *of* stands in every date of this phrasing, so it cannot tell the day. Yet the day is right. How? **A weight belongs to a row of $Y$,
-# and not to a word.** The third row is what the reader knew after *the ninth of*. It may tell the day as well as the second one, but the first
-# row cannot. So a map bounds where an answer came from: a step that looks at row $j$ alone learns nothing of later pieces. Which earlier piece
-# it was, no weight tells. Yours may have found a third way:
+# The word *of* is the same in every date of this phrasing, so it cannot tell the day. Yet the day is right. How? **A weight belongs to a row of
+# $Y$, not to a word.** The third row is what the reader knew after *the ninth of*, and it may tell the day as well as the second one does.
+#
+# So what does the map rule out? Row $j$ knows no later piece. A step with all its weight on row $j$ takes nothing from the pieces behind $j$. From
+# which of the pieces 1 to $j$ it takes something, no weight tells. Your translator may have found another way:
 
 # %% id="where-yours" tags=["live"]
 from attn_course.lessons.cross_attention.experiments import sources
@@ -322,13 +329,13 @@ check("output-without-a-key", my_hidden)
 #
 # $$z'_j = \frac{z - p_j\, v_j}{1 - p_j} \key{output-without-a-key}$$
 #
-# So one thing a map does prove: where $p_j = 0$, hiding row $j$ changes nothing at this step. But where $p_j$ is large, all depends on the others.
-# They are scaled up, and they may say the same.
+# So a map does prove one thing: where $p_j = 0$, hiding row $j$ changes nothing at this step. But where $p_j$ is large, all depends on the other
+# rows. They are scaled up, and they may say the same.
 
 # %% [markdown] id="test-predict"
-# Now the test. From the network that sees every row we hide, at every step, the rows of some pieces: first that of the month, then those that
-# say the day, then those that say nothing, such as *the*, *of* and commas. The reader reads as before. Guessing finds one month in twelve, and
-# about one day in thirty. **Predict** for each of the three what happens to months and days.
+# Now the test. From the writer that was trained with every row we hide some rows at every step: first that of the month, then those of pieces that
+# say the day, then those of *the*, *of*, commas and weekdays. The reader reads as before. Guessing finds one month in twelve, and about one day in
+# thirty. **Predict** for each of the three what happens to months and days.
 
 # %% id="test-code" tags=["predicted"]
 for hidden in ("month", "day", "rest"):
@@ -336,16 +343,16 @@ for hidden in ("month", "day", "rest"):
         print(f"{hidden} hidden, {part}s right:", record.values("hidden", hidden, part))
 
 # %% [markdown] id="test-answer" tags=["answer"]
-# With the month hidden, months fall to 0.08, which is guessing: no other row told the month in a way that the writer could use. With the day
-# hidden, days do not fall that far: between 9 and 20 in a hundred are right, against the 3 of guessing. And the rows that say nothing cost up to
-# a third of the days, when they are hidden. What the reader knew of the day was in them, too. (The network was trained with all rows. One that had never
-# seen the month's row would have used others.)
+# With the month hidden, months fall to 0.08, which is guessing, and the days mostly stay. So this row was needed. With the pieces of the day
+# hidden, days do not fall that far: between 9 and 20 in a hundred are right, against 3 by guessing. And to hide *the*, *of* and commas costs up to a third
+# of the days, because their rows tell the day, too. (All this holds for a writer that was trained with every row. One that had never seen the month's
+# row might have learned to use others.)
 
 # %% [markdown] id="real"
 # ## The same question to a real model
 #
-# SmolLM2 of lesson {lesson}`start` has no reader and no second sequence. Its source is the beginning of its own text, and a causal mask lets the
-# words it writes look at those it has read. Does it ask, too? Two examples tell it what we want:
+# SmolLM2 of lesson {lesson}`start` has no reader and no second sequence. Its source is the beginning of its own text, and its causal mask lets
+# what it writes look at what it has read. Does it ask, too? Two examples tell it what we want:
 
 # %% id="real-code"
 from attn_course import language_model
@@ -357,33 +364,33 @@ for sign, chance in smollm.next_tokens(begun, 1).items():
     print(f"{chance:.2f} for {sign!r}")
 
 # %% [markdown] id="real-head"
-# It says 6, for June. We took from its 270 heads the one that gives *June* most of its weight at this place: head 0 of layer 23, both counted
-# from 0, with a weight of 0.95. First we silence it, and as a control five other heads of these layers. Then we leave every weight of this
-# layer as it is, and give *June* the **values** that *April* or *May* would have had there, and the control is the six layers above:
+# It says 6, for June. Of its 270 heads, head 0 of layer 23 (counted from 0) gives *June* the most weight here, 0.95. We silence it, and for
+# control five other heads of these layers. Then we leave the weights of this layer as they are, but give *June* the **values** that another
+# month would have there. The control for that is May in the six layers above:
 
 # %% id="real-changed"
 others = ((21, 2), (22, 5), (23, 2), (23, 3), (23, 6))
 changes = {
-    "that head silenced": smollm.silenced((23, 0)),
+    "this head silenced": smollm.silenced((23, 0)),
     "five others silenced": smollm.silenced(*others),
-    "layer 23, values of April": smollm.exchange_values("June", "April", (23,)),
-    "layer 23, values of May": smollm.exchange_values("June", "May", (23,)),
-    "layers 24 to 29, of May": smollm.exchange_values("June", "May", range(24, 30)),
+    "layers 24 to 29, May": smollm.exchange_values("June", "May", range(24, 30)),
 }
-for name, model_changed in changes.items():
-    for sign, chance in model_changed.next_tokens(begun, 1).items():
-        print(f"{name:26} {chance:.2f} for {sign!r}")
+for month in ("February", "April", "May", "July", "September"):
+    changes[f"layer 23, {month}"] = smollm.exchange_values("June", month, (23,))
+for name, other in changes.items():
+    for sign, chance in other.next_tokens(begun, 1).items():
+        print(f"{name:21} {chance:.2f} for {sign!r}")
 
 # %% [markdown] id="real-notice"
-# Without this head the 6 is gone, and with the values of April or May it writes 4 or 5. The controls leave it at 6. So here is one head that
-# does what our translator does: the month that is written asks for the month that was read, and takes home its value. That *June* had most weight
-# would not have shown it. It is one text and one sign, and other months were not tried.
+# Without this head the 6 is gone, and the values of another month in this one layer make the model write that month, in all five cases. The
+# controls leave it at 6. So a model without a second sequence does what our translator does: the sign that is written asks for the month that was
+# read, and takes home its value. We know it from what was changed, and not from the weight.
 
 # %% [markdown] id="own"
 # ## Ask your own
 #
-# `Translator`, `write` and your `my_ask` need nothing of the course. Give them other tables of numbers, and they translate something else. Last,
-# type a date. The third of these has an order that it has never read:
+# `Translator`, `write` and your `my_ask` need nothing of the course. Given other tables of numbers, they learn to translate something else. Type a
+# date of your own. The third of these has an order that the network has never read:
 
 # %% id="own-code" tags=["live"]
 for text in ("April 1, 2042", "the first of April 2042", "2042, the first of April"):

@@ -23,8 +23,8 @@ for sees in record.results[0]["right"]:
     print(f"{sees:26}", record.values("right", sees, "all"))
 
 # %% [markdown] id="hook-notice"
-# The writer that sees every row gets nearly all dates right. The one that sees the last row alone gets a fifth of them, and after five times as
-# many steps it is still behind. Here is the machine of lesson {lesson}`attention` with its two inputs lit:
+# The writer that sees every row gets nearly all dates right. The one that sees the last row alone gets less than a fifth of them, and after five
+# times as many steps it is still behind. Here is the machine of lesson {lesson}`attention` with its two inputs lit:
 
 # %% id="machine"
 from attn_course.lessons.cross_attention import figures
@@ -47,7 +47,7 @@ figures.machine()
 # | of | $(0, 0)$ | $(0, 0)$ |
 # | May | $(0, 1)$ | $(0, 5)$ |
 #
-# A sign of the month asks with the query $(0, \ln 7)$, already divided by the root.
+# A sign of the month asks with the query $(0, \ln 7)$, in which the division by the root is done.
 
 # %% [markdown] id="roles-hand"
 # Its scores are $0, 0, 0, \ln 7$, so the powers of $e$ are 1, 1, 1, 7, which sum to 10. May has seven tenths of the weight and *ninth* one tenth,
@@ -124,12 +124,12 @@ for name, mask in masks.items():
     print(f"{name:28}", np.allclose(attention(queries, keys, values, mask=mask), alone))
 
 # %% [markdown] id="padding-answer" tags=["answer"]
-# Only the first one does. The second lets every query read the filling. The third lets queries 0 to 2 read it, and takes all keys from the two
-# others. All three have a shape that fits, so nothing is raised. A test that finds the mistake changes what stands in the padding, and looks
-# whether a real output moves.
+# Only the first one does. The second lets every query read the padding. The third lets queries 0 to 2 read it, and takes all keys from the two
+# others. All three have a shape that fits, so no error is raised. A test that finds the mistake changes the padding, and checks that no real
+# output moves.
 
 # %% [markdown] id="ask-turn"
-# A hidden key is left out above and beneath: its power of $e$ is multiplied by 0, which is what $-\infty$ does to it.
+# In a weight, the power of $e$ of a hidden key is left out above and beneath. So we may multiply it by 0 in place of adding $-\infty$.
 #
 # **Your turn: ask the source.** {turn}`ask-the-source`
 
@@ -155,9 +155,9 @@ check("ask-the-source", my_ask)
 #
 # $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \key{one-key-ignores-queries}$$
 #
-# So every sign gets the same vector. It must hold the whole date, and the writer has to take it apart. Translators were built so until 2014, when
-# Bahdanau, Cho and Bengio suspected that one vector of fixed length is a bottleneck, and let each step ask anew. (Our longer training shows that
-# 48 numbers can hold most dates. To pack and unpack them is what takes so long to learn.)
+# So every sign gets the same vector. It must hold the whole date, and the writer has to take it apart. Neural translators were built so until
+# 2014, when Bahdanau, Cho and Bengio suspected that one vector of fixed length is a bottleneck, and let each step ask anew. (Our longer training
+# shows that 48 numbers can hold most dates. To pack and unpack them takes long to learn.)
 
 # %% [markdown] id="translator"
 # ## Your translator
@@ -286,7 +286,7 @@ print("more than nine in ten new dates are right:", share > 0.9)
 # %% id="where-figure" tags=["predicted"]
 from attn_course.lessons.cross_attention.experiments import alignment, pieces
 
-told = [result["examples"][0] for result in record.results]
+told = [result["example"] for result in record.results]
 text, date = told[0]["text"], told[0]["written"]
 figures.three_alignments(pieces(text), date, [alignment(each) for each in told])
 
@@ -390,13 +390,16 @@ for name, other in changes.items():
 # ## Ask your own
 #
 # `Translator`, `write` and your `my_ask` need nothing of the course. Given other tables of numbers, they learn to translate something else. Type a
-# date of your own. The third of these has an order that the network has never read:
+# date of your own, in an order that the network knows or in a new one. The cell hides its rows one by one. Which of them does yours need?
 
 # %% id="own-code" tags=["live"]
-for text in ("April 1, 2042", "the first of April 2042", "2042, the first of April"):
-    source = sources([text])
-    written, _ = write(model, source, every(source))
-    print("".join(SIGNS[n] for n in written[0, :10]), "from", text)
+text = "the first of April 2042"
+source = sources([text])
+for j, piece in enumerate(pieces(text)):
+    visible = every(source)
+    visible[0, 0, j] = 0  # this row is hidden at every step
+    written, _ = write(model, source, visible)
+    print(f"without {piece:6}", "".join(SIGNS[n] for n in written[0, :10]))
 
 # %% id="verify-lesson"
 verify_lesson("cross_attention")
@@ -426,8 +429,8 @@ verify_lesson("cross_attention")
 # %% [markdown] id="gradient"
 # ## Deeper: how does a word learn that it was read?
 #
-# The loss reaches the source on two ways, because $Y$ was used twice, as keys and as values. With $dZ$ and $dS$ for the gradients at the output
-# and at the scaled scores, and those of lesson {lesson}`gradients`:
+# The loss reaches the source in two ways, because $Y$ was used twice, for keys and for values. With $dZ$ and $dS$ for the gradients at the output
+# and at the scaled scores, lesson {lesson}`gradients` gives
 #
 # $$\begin{gathered}
 # \frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \\

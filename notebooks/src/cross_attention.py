@@ -23,7 +23,7 @@ for sees in record.results[0]["right"]:
     print(f"{sees:26}", record.values("right", sees, "all"))
 
 # %% [markdown] id="hook-notice"
-# The writer that sees every row gets nearly all dates right. The one that sees the last row alone gets less than a fifth of them, and after five
+# The writer that sees every row gets nearly all dates right. The one that sees the last row alone gets a quarter of them at most, and after five
 # times as many steps it is still behind. Here is the machine of lesson {lesson}`attention` with its two inputs lit:
 
 # %% id="machine"
@@ -343,10 +343,10 @@ for hidden in ("month", "day", "rest"):
         print(f"{hidden} hidden, {part}s right:", record.values("hidden", hidden, part))
 
 # %% [markdown] id="test-answer" tags=["answer"]
-# With the month hidden, months fall to 0.08, which is guessing, and the days mostly stay. So this row was needed. With the pieces of the day
-# hidden, days do not fall that far: between 9 and 20 in a hundred are right, against 3 by guessing. And to hide *the*, *of* and commas costs up to a third
-# of the days, because their rows tell the day, too. (All this holds for a writer that was trained with every row. One that had never seen the month's
-# row might have learned to use others.)
+# With the month hidden, months fall to about a tenth, hardly more than guessing, and the days mostly stay. So this row was needed. With the pieces
+# of the day hidden, 9 to 31 days in a hundred are still right, where guessing finds 3. And to hide *the*, *of* and commas costs up to a third of the
+# days, because their rows tell the day, too. (All this holds for a writer that was trained with every row. One that had never seen the row of the
+# month might have learned to use others.)
 
 # %% [markdown] id="real"
 # ## The same question to a real model

@@ -344,9 +344,9 @@ for hidden in ("month", "day", "rest"):
 
 # %% [markdown] id="test-answer" tags=["answer"]
 # With the month hidden, months fall to about a tenth, hardly more than guessing, and the days mostly stay. So this row was needed. With the pieces
-# of the day hidden, 9 to 31 days in a hundred are still right, where guessing finds 3. And to hide *the*, *of* and commas costs up to a third of the
-# days, because their rows tell the day, too. (All this holds for a writer that was trained with every row. One that had never seen the row of the
-# month might have learned to use others.)
+# of the day hidden, 9 to 31 days in a hundred are still right, where guessing finds 3. To hide *the*, *of* and commas costs up to a third of the
+# days and few months. These words say nothing of a day, so what the writer misses is what the reader remembered there. (All this holds for a
+# writer that was trained with every row. One that had never seen the row of the month might have learned to use others.)
 
 # %% [markdown] id="real"
 # ## The same question to a real model

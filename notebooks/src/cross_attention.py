@@ -329,8 +329,8 @@ check("output-without-a-key", my_hidden)
 #
 # $$z'_j = \frac{z - p_j\, v_j}{1 - p_j} \key{output-without-a-key}$$
 #
-# So a map does prove one thing: where $p_j = 0$, hiding row $j$ changes nothing at this step. But where $p_j$ is large, all depends on the other
-# rows. They are scaled up, and they may say the same.
+# So a map does prove one thing: where $p_j = 0$, hiding row $j$ changes nothing at this step, and where $p_j$ is small, it changes little, unless
+# $v_j$ is huge. But where $p_j$ is large, all depends on the other rows. They are scaled up, and they may say the same.
 
 # %% [markdown] id="test-predict"
 # Now the test. From the writer that was trained with every row we hide some rows at every step: first that of the month, then those of pieces that
@@ -436,8 +436,8 @@ verify_lesson("cross_attention")
 # \frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \\
 # dV = P^\top dZ, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \end{gathered} \label{gradient-of-source}$$
 #
-# The products with $P^\top$ and $dS^\top$ sum over all rows of the target, so a word learns from every sign that asked it. And
-# a word that has the weight 0 everywhere?
+# The products with $P^\top$ and $dS^\top$ sum over all rows of the target, so a word learns from every sign that asked it. And what does a word
+# learn that has the weight 0 everywhere?
 
 # %% id="gradient-code"
 from attn_course.reference import attention_backward
@@ -450,7 +450,7 @@ for name, gradient in zip(("key", "value"), back[1:], strict=True):
 
 # %% [markdown] id="gradient-answer"
 # It learns nothing. The weight $p_{ij}$ is a factor of what it gets as a value, $dV_j$, and of $dS_{ij}$ too, {eq}`score-gradient-against-mixture`.
-# A word that nobody looks at cannot call attention to itself.
+# A word that nobody looks at cannot call attention to itself. (Without a mask no weight is exactly 0, so it would learn, but little.)
 
 # %% [markdown] id="annotations"
 # In the first attention (2014) keys and values were the same vectors, the reader's states $h_j$, called *annotations*. The writer's last state

@@ -58,9 +58,9 @@ figures.machine()
 # \key{cross-attention}$$
 
 # %% [markdown] id="roles-sizes"
-# $X$ has $T_q$ rows of $d_x$ numbers, and $Y$ has $T_k$ rows of $d_y$. We assume nothing about these four. Only $d_k$ must be shared, and the
-# projections see to that: $W_Q$ is $d_x \times d_k$, $W_K$ is $d_y \times d_k$, and $W_V$ is $d_y \times d_v$. Self-attention is the case
-# $Y = X$. In this card, try the mistake *the source asks*: then the output has a row for each piece that was read, and none for a sign.
+# $X$ is $T_q \times d_x$ and $Y$ is $T_k \times d_y$, with any four sizes. Only $d_k$ must be shared, and the projections see to that: $W_Q$ is
+# $d_x \times d_k$, $W_K$ is $d_y \times d_k$, and $W_V$ is $d_y \times d_v$. Self-attention is the case $Y = X$. In this card, try the mistake
+# *the source asks*: then the output has a row for each piece that was read, and none for a sign.
 
 # %% id="roles-alive"
 from attn_course import alive
@@ -106,9 +106,9 @@ figures.paddings(["9", "May", "1998"], ["19", "98"], padded_to=(5, 4))
 # %% [markdown] id="padding-spot"
 # ### Spot the mistake: the padding of the wrong side
 #
-# There are two paddings, two lengths, and one argument for a mask. A public repository made the mask of its *target* with the padding of the
-# *source* (hyunwoongko/transformer, issue 11). In the cell, source and target are padded to five rows. The source has three real rows, and the
-# target five. **Predict** which masks give the outputs that the source has without its padding.
+# Two paddings are easily exchanged. A public repository made the mask of its *target* with the padding of the *source*. In this cell both have
+# five rows, of which three are real in the source, and all in the target. **Predict** which masks give the outputs that the source has without
+# its padding.
 
 # %% id="padding-code" tags=["predicted"]
 queries = rng.normal(size=(5, 4)) @ w_query
@@ -231,14 +231,14 @@ print("rows that move:", (before != after).any(-1)[0].nonzero().flatten().tolist
 # Rows 3, 4 and 5 move. Row 2 predicts sign 2, and reads it nowhere. It enters as the input of row 3.
 
 # %% [markdown] id="train"
-# What is minimised is the mean of $-\ln p$ of the right sign, over signs that are real. With $m_t = 1$ for these, 0 for padding, and
+# The loss is the mean of $-\ln p$ of the right sign, over real signs. With $m_t = 1$ for these, 0 for padding, and
 # $p_t = \mathrm{softmax}(u_t)$:
 #
 # $$\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
 #
-# So padded rows teach nothing. (All our dates have ten signs and an end, so here none is padded.) You train on four fifths of the days from
-# 1900 to 2099, each said in one of six phrasings. It takes about ten seconds on an idle machine:
+# So padded rows teach nothing. (Our targets all have ten signs and an end, and none is padded.) You train on four fifths of the days from 1900 to
+# 2099, each said in one of six phrasings. It takes some seconds:
 
 # %% id="train-code" tags=["live"]
 from torch.nn.functional import cross_entropy
@@ -333,9 +333,9 @@ check("output-without-a-key", my_hidden)
 # $v_j$ is huge. But where $p_j$ is large, all depends on the other rows. They are scaled up, and they may say the same.
 
 # %% [markdown] id="test-predict"
-# Now the test. From the writer that was trained with every row we hide some rows at every step: first that of the month, then those of pieces that
-# say the day, then those of *the*, *of*, commas and weekdays. The reader reads as before. Guessing finds one month in twelve, and about one day in
-# thirty. **Predict** for each of the three what happens to months and days.
+# Now the test. From the writer that was trained with every row we hide at every step the row of the month, then those of pieces that say the day,
+# then those of *the*, *of*, commas and weekdays. The reader reads as before. Guessing finds one month in twelve, and one day in thirty.
+# **Predict** for each of the three what happens to months and days.
 
 # %% id="test-code" tags=["predicted"]
 for hidden in ("month", "day", "rest"):
@@ -383,14 +383,15 @@ for name, other in changes.items():
 
 # %% [markdown] id="real-notice"
 # Without this head the 6 is gone, and the values of another month in this one layer make the model write that month, in all five cases. The
-# controls leave it at 6. So a model without a second sequence does what our translator does: the sign that is written asks for the month that was
-# read, and takes home its value. We know it from what was changed, and not from the weight.
+# controls leave it at 6. So here, too, the sign that is written asks for the month that was read, and takes home its value. We know it from what
+# was changed, and not from the weight.
 
 # %% [markdown] id="own"
 # ## Ask your own
 #
 # `Translator`, `write` and your `my_ask` need nothing of the course. Given other tables of numbers, they learn to translate something else. Type a
 # date of your own, in an order that the network knows or in a new one. The cell hides its rows one by one. Which of them does yours need?
+# (A month that stays right may be luck. Above we counted a thousand dates.)
 
 # %% id="own-code" tags=["live"]
 text = "the first of April 2042"

@@ -243,7 +243,7 @@ for name, layer in layers.items():
 # The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. The twin does not divide either. So it is the
 # start that slows the unscaled layer.
 #
-# Does it do so by small gradients? Where one key has nearly all the weight, every entry of the Jacobian {eq}`softmax-jacobian` is near 0,
+# Does it do so by small gradients? Where one key has nearly all the weight, every entry of {eq}`softmax-derivative` is near 0,
 # and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long gradients.
 # Section {section}`measured` makes all gradients equally long, beside a control, and wins back nearly all of the delay. So the suspicion
 # is nearly right: what harms is that some gradients are small beside others.

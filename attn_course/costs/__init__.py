@@ -24,7 +24,7 @@ from attn_course.costs.long_context import (
 from attn_course.costs.pairs import attended_pairs
 from attn_course.costs.positions import alibi_bias_bytes, alibi_flops, rotation_flops
 from attn_course.costs.scores import attention_backward_flops, attention_flops, query_key_flops
-from attn_course.costs.traffic import additive_intermediate_bytes, materialised_attention_bytes, tiled_attention_bytes
+from attn_course.costs.traffic import materialised_attention_bytes, tiled_attention_bytes
 from attn_course.costs.transformer import (
     TransformerSizes,
     decoding_bytes,
@@ -37,7 +37,6 @@ from attn_course.costs.transformer import (
 __all__ = [
     "LatentSizes",
     "TransformerSizes",
-    "additive_intermediate_bytes",
     "alibi_bias_bytes",
     "alibi_flops",
     "attended_pairs",

@@ -64,18 +64,3 @@ def tiled_attention_bytes(
         if first <= last:
             total += min((last // block_kv + 1) * block_kv, kv_len) - first // block_kv * block_kv
     return number * total * (d_k + d_v) + statistic * q_len
-
-
-def additive_intermediate_bytes(q_len: int, kv_len: int, d_hidden: int, *, bytes_per_number: int = 4) -> int:
-    r"""Return the size of the hidden layer of additive scores, which a dot product does not have, Eq. additive-memory-overhead.
-
-    .. math:: b\, T_q T_k d_h
-
-    One array (q_len, kv_len, d_hidden), d_hidden times as large as the scores; 4 bytes are a number in float32.
-
-    >>> additive_intermediate_bytes(1024, 1024, 64) // 2**20
-    256
-    """
-    q_len, kv_len, d_hidden = require_counts(q_len=q_len, kv_len=kv_len, d_hidden=d_hidden)
-    (size,) = require_counts(1, bytes_per_number=bytes_per_number)
-    return size * q_len * kv_len * d_hidden

@@ -28,7 +28,6 @@ OUTPUT = OKABE_ITO["black"]
 INK = "#72777D"
 INK_ON_LIGHT, INK_ON_DARK = "#535A63", "#B4BCC6"
 GRID = INK + "48"  # a share of the ink: faint on every page
-SHADE = INK + "2A"
 LIFT = 0.15
 
 # On a ground of its own ink is dark or light as the ground asks.

@@ -17,7 +17,6 @@ from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
-from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToSequence
 from attn_course.modules.transformer import Transformer
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Attention",
     "Block",
     "CausalHeads",
-    "CrossAttention",
     "DifferentialAttention",
     "EncoderDecoder",
     "FeedForward",
@@ -40,7 +38,6 @@ __all__ = [
     "Place",
     "PositionalAttention",
     "RecurrentReader",
-    "SequenceToSequence",
     "SinkAttention",
     "Transformer",
     "attention",

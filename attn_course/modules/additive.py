@@ -13,8 +13,7 @@ class AdditiveAttention(nn.Module):
     `bias`: add a learned b inside tanh. Without it the score is odd, Eq. additive-score-is-odd, and a vector looks as
     unlike itself as like itself.
     `generator`: source of the first weights. Entries of the projections start with variance 1 / d_q and 1 / d_k, those
-    of the score vector with variance 1 / d_hidden, as in Eq. additive-score-variance, and those of the bias with
-    variance 1. A size below 1 raises ValueError.
+    of the score vector with variance 1 / d_hidden, and those of the bias with variance 1. A size below 1 raises ValueError.
 
     Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473: `w_query` is W_a, `w_key` is U_a (both transposed, for
     columns) and `w_score` is v_a. Hidden layers of all pairs are kept for the backward pass: q_len x kv_len x d_hidden

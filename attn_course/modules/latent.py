@@ -189,7 +189,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. masked-attention
         )
         return result if return_weights else (result,)
 
@@ -208,7 +208,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. masked-attention
         )
         averages, *weights = (part.unflatten(-2, (self.n_heads, n_new)) for part in (result if return_weights else (result,)))
         return averages @ w_value, *weights

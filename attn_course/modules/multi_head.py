@@ -140,7 +140,7 @@ class MultiHeadAttention(nn.Module):
             q_offset=past,
             enable_gqa=True,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. masked-attention
             **self.options,
         )
         output, *weights = result if return_weights else (result,)

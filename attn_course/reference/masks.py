@@ -62,7 +62,7 @@ def window_mask(
 
 
 def padding_mask(lengths: Integer[np.ndarray, "*batch"], kv_len: int) -> Bool[np.ndarray, "*batch 1 kv_len"]:
-    """Hide the padding behind the end of each sequence, so that it changes nothing, Eq. key-padding-changes-nothing.
+    """Hide the padding behind the end of each sequence, so that it changes nothing, Eq. masked-attention.
 
     `lengths`: number of real keys of each sequence, from 0 to kv_len. With a head axis after the batch, pass
     ``lengths[:, None]``.

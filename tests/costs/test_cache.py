@@ -48,8 +48,3 @@ def test_the_latent_cache_of_deepseek_v2_is_that_of_two_and_a_quarter_groups():
     latent = costs.latent_cache_bytes_per_token(4 * 128, 128 // 2)
     assert latent / costs.cache_bytes_per_token(1, 128, 128) == 2.25
     assert round(costs.cache_bytes_per_token(128, 128, 128) / latent, 1) == 56.9
-
-
-def test_the_hidden_layer_of_additive_scores_is_one_array():
-    assert costs.additive_intermediate_bytes(2, 5, 7) == np.zeros((2, 5, 7), np.float32).nbytes == 4 * 70
-    assert costs.additive_intermediate_bytes(2, 5, 7, bytes_per_number=1) == 70

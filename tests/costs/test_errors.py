@@ -31,7 +31,6 @@ ring_idle_pairs(4, 2.0) -> TypeError: n_devices must be an integer; got float 2.
 attention_flops(-2, 1, 1) -> ValueError: pairs must be 0 or more; got -2
 attention_flops(2, "8", 1) -> TypeError: d_k must be an integer; got str '8'
 attention_backward_flops(2, 1, -1) -> ValueError: d_v must be 0 or more; got -1
-additive_intermediate_bytes(1, 1, 1, bytes_per_number=0) -> ValueError: bytes_per_number must be 1 or more; got 0
 projection_flops(1, 1, -1) -> ValueError: d_out must be 0 or more; got -1
 multi_head_attention_flops(1, 1, 8, n_heads=3) -> ValueError: n_heads must divide d_model when d_k is left out; got 3 and 8
 multi_head_attention_flops(1, 1, 8, n_heads=0) -> ValueError: n_heads must be 1 or more; got 0

@@ -8,22 +8,24 @@ import torch
 
 from attn_course.lessons.cross_attention.experiments import (
     DATES,
-    EXAMPLES,
-    KINDS,
+    EXAMPLE,
     PHRASINGS,
-    SOURCE_TOKENS,
-    TARGET_TOKENS,
+    PIECES,
+    SEES,
+    Translator,
     alignment,
     batch,
-    encode_sources,
-    encode_targets,
-    new_translator,
     parts_right,
     phrase,
     pieces,
     roles,
+    seen,
+    signs,
+    sources,
     split,
-    written,
+    targets,
+    without,
+    write,
 )
 
 
@@ -41,69 +43,51 @@ def test_every_date_in_every_phrasing_can_be_encoded_and_says_its_parts():
             text = phrase(day, phrasing)
             said = roles(text)
             assert len(said) == len(pieces(text))
-            assert "".join(p for p, role in zip(pieces(text), said, strict=True) if role.startswith("year")) == "2000"
+            assert "".join(p for p, role in zip(pieces(text), said, strict=True) if role == "year") == "2000"
             assert [p for p, role in zip(pieces(text), said, strict=True) if role == "month"] == [day.strftime("%B")]
             assert said.count("day") >= 1
-            assert encode_sources([text]).shape == (1, len(said))
+            assert sources([text]).shape == (1, len(said))
 
 
-def test_the_three_parts_share_no_date_and_whole_years_are_held_out():
-    parts = split(np.random.default_rng(7))
-    train, new_dates, new_years = set(parts.train), set(parts.new_dates), set(parts.new_years)
-    assert not train & new_dates
-    assert not train & new_years
-    assert not new_dates & new_years
-    assert len(train) + len(new_dates) + len(new_years) == 73_049
-    assert len({day.year for day in new_years}) == 20
-    assert not {day.year for day in new_years} & {day.year for day in train}
-    assert not train & set(EXAMPLES)
+def test_the_two_parts_share_no_date():
+    train, held_out = map(set, split(np.random.default_rng(7)))
+    assert not train & held_out
+    assert len(train) + len(held_out) == 73_049
+    assert EXAMPLE in held_out
 
 
 def test_a_batch_is_padded_on_the_right_and_its_targets_end():
-    texts, days = batch([date(1998, 5, 9), date(2021, 3, 31)], 50, np.random.default_rng(0))
-    source, target = encode_sources(texts), encode_targets(days)
+    texts, source, target = batch([date(1998, 5, 9), date(2021, 3, 31)], 50, np.random.default_rng(0))
     for row, text in zip(source, texts, strict=True):
-        assert [SOURCE_TOKENS[n] for n in row if n] == pieces(text)
+        assert [PIECES[n] for n in row if n] == pieces(text)
         assert not row[len(pieces(text)) :].any()
-    assert "".join(TARGET_TOKENS[n] for n in target[0]) == f"{days[0].isoformat()}<end>"
+    assert {signs(row) for row in target} == {"1998-05-09", "2021-03-31"}
 
 
 def test_parts_are_counted_one_by_one():
-    days = [date(1998, 5, 9), date(1998, 5, 9)]
-    tokens = encode_targets(days)
-    tokens[0, 9] = TARGET_TOKENS.index("8")
-    assert parts_right(tokens, days) == {"year": 1.0, "month": 1.0, "day": 0.5}
+    target = targets([date(1998, 5, 9), date(1998, 5, 9)])
+    written = target.clone()
+    written[0, 9] = target[0, 0]
+    assert parts_right(written, target) == {"year": 1.0, "month": 1.0, "day": 0.5, "all": 0.5}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_has_an_alignment_for_each_head(kind):
-    texts = [phrase(day, PHRASINGS[4]) for day in EXAMPLES]
-    tokens, heads = written(new_translator(kind, 0), texts)
-    assert tokens.shape == (6, 11)
-    assert len(heads) == {"additive": 1, "no recurrence": 2, "fixed vector": 0}[kind]
-    assert all(head.shape[:2] == (6, 11) for head in heads)
+def test_rows_that_are_not_seen_get_no_weight_and_padding_changes_nothing():
+    texts = [phrase(EXAMPLE, PHRASINGS[0]), phrase(date(1952, 10, 21), PHRASINGS[4])]
+    source, model = sources(texts), Translator()
+    for visible in (seen(source), seen(source, SEES[1]), without("month", texts, seen(source))):
+        _, weights = write(model, source, visible)
+        assert not weights[(visible == 0).expand(weights.shape)].any()
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 11))
+    assert seen(source, SEES[1]).sum(dim=-1).tolist() == [[1.0], [1.0]]
+    assert without("month", texts, seen(source))[0, 0, :8].tolist() == [1, 1, 1, 0, 1, 1, 1, 1]
+    alone, together = (model(each, targets([EXAMPLE] * len(each)), seen(each))[0] for each in (source[:1, :8], source))
+    torch.testing.assert_close(together[:1], alone)
 
 
-def test_hidden_pieces_get_no_weight_and_hiding_nothing_changes_nothing():
-    model, texts = new_translator("additive", 0), [phrase(day, PHRASINGS[2]) for day in EXAMPLES[:3]]
-    assert torch.equal(written(model, texts)[0][:, 0], written(model, texts, hide="nothing")[0][:, 0])
-    seen = []
-    attend = model.aligner.attend
-    model.aligner.attend = lambda *inputs: seen.append(attend(*inputs)) or seen[-1]
-    written(model, texts, hide="month")
-    for _, weights in seen:
-        for row, text in zip(weights[:, 0], texts, strict=True):
-            assert row[roles(text).index("month")] == 0.0
-            assert float(row.sum()) == pytest.approx(1.0, abs=1e-5)
-
-
-def test_stored_alignments_are_shares_of_six_dates_in_six_phrasings():
+def test_stored_alignments_are_shares_of_a_date_that_was_written_right():
     for result in DATES.load().results:
-        for kind, heads in (("additive", 1), ("no recurrence", 2)):
-            found = result["examples"][kind]
-            assert [example["text"] for example in found] == [phrase(d, p) for d, p in zip(EXAMPLES, PHRASINGS, strict=True)]
-            for example in found:
-                assert len(example["heads"]) == heads
-                weights = alignment(example, heads - 1)
-                assert weights.shape == (10, len(pieces(example["text"])))
-                np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=0.05)
+        example = result["example"]
+        assert (example["text"], example["written"]) == (phrase(EXAMPLE, PHRASINGS[0]), EXAMPLE.isoformat())
+        weights = alignment(example)
+        assert weights.shape == (10, len(pieces(example["text"])))
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=0.05)

@@ -9,11 +9,9 @@ from tests.figures.support import CARDS, LESSONS, card_html
 LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
     "additive": ["additive"],
-    "alignment": ["cross_attention"],
     "asks": ["start"],
     "lookup": ["lookup"],
     "looks": ["start"],
-    "mask": ["masking"],
     "memory": ["linear"],
     "notation": ["notation"],
     "rope": ["self_attention"],
@@ -34,7 +32,7 @@ def test_the_question_of_a_card_stands_in_the_cell_before_it(name, lesson):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", sorted(ASKING.keys() - {"alignment", "asks", "looks"}))  # these have data, and their own tests
+@pytest.mark.parametrize("name", sorted(ASKING.keys() - {"asks", "looks"}))  # these have data, and their own tests
 def test_reset_undoes_what_sliders_and_buttons_did(page, name):
     page.set_content(card_html(name))
     live = page.locator(".attn-live")

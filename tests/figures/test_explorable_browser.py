@@ -142,7 +142,7 @@ def test_a_card_shown_again_by_a_front_end_comes_alive_again(page):
 
 def test_where_no_script_runs_to_its_end_the_words_stand_alone(browser):
     cards = {name: card_html(name) for name in CARDS}
-    broken = {"a broken script": CARD.replace("data-temperature min", "data-renamed min"), "no data": card_html("alignment")}
+    broken = {"a broken script": CARD.replace("data-temperature min", "data-renamed min"), "no data": card_html("asks")}
     for scripts, pages in ((False, cards), (True, broken)):
         context = browser.new_context(java_script_enabled=scripts)
         page = context.new_page()
@@ -197,13 +197,10 @@ def test_bars_keep_their_room_at_any_width(page):
 
 
 def card(name: str, slug: str) -> str:
-    """The card as a lesson shows it: those of alignments, of asks, of heads and of looks are given their data."""
-    rows = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
-    example = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09", "rows": rows}
-    data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
+    """The card as a lesson shows it: those of asks, of heads and of looks are given their data."""
     looks = {"tokens": ["the", "cat", "it"], "first": 2, "weights": [[1, 0, 0], [0.3, 0.7, 0], [0.1, 0.7, 0.2]]}
     asks = {"tokens": ["the", "cat", "it"], "asks": 2, "still": [0, 0, -2], "moved": [0, 2, -1]}
-    return card_html(name, slug, {"alignment": data, "asks": asks, "looks": looks}.get(name))
+    return card_html(name, slug, {"asks": asks, "looks": looks}.get(name))
 
 
 SAID = """() => {

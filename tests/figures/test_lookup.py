@@ -11,65 +11,17 @@ from attn_course.lessons.lookup import figures
 from tests.figures.support import Pictures, assert_described, card_html, described, rows_of_card
 
 KEYS, VALUES = [6.0, 9.0, 12.0, 18.0], [8.0, 12.0, 18.0, 14.0]
-CORNERS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0]])
 X = np.arange(20.0)
-RECALL = partial(figures.recall_at_distance, most_steps=1000)
-NAMES = ["Ann", "Bob", "Eve"]
 
-DRAWN = [
-    (
-        partial(
-            RECALL,
-            [2, 8, 32],
-            {"attention": [50, 50, 50], "RNN": [100, 300, 1000]},
-            [2, 8, 32, 64],
-            {"attention": [0.2, 0.1, 0.05, 0.02], "RNN": [0.5, 0.1, 0.01, 1e-6]},
-        ),
-        [
-            "with 2, 8 and 32 distractions. attention: 50, 50 and 50. RNN: 100, 300 and not learnt.",
-            "RNN: from 0.5 to 1.0 · 10⁻⁶.",
-        ],
-    ),
-    (
-        partial(figures.exchanged_roles, NAMES, [[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]], np.full((3, 3), 1 / 3)),
-        ["left: Ann 0.80 on Bob; Bob 0.80 on Eve; Eve 0.80 on Ann. Right", "Eve 0.33 on Ann, Bob and Eve."],
-    ),
-    (
-        partial(figures.sides, np.kron(np.full((3, 3), 0.5), np.eye(2)), np.kron(np.eye(3), [[1.0, 2.0], [3.0, -4.0]]), features=2),
-        [
-            "Left, 12 of 24 entries between different positions and 0 of 18 entries between different features are not zero.",
-            "Right, 0 of 24 entries between different positions and 6 of 18 entries",
-        ],
-    ),
-    (
-        partial(figures.dial, KEYS[:2], 7.0, [0.1, 1.0, 4.0], [[1.0, 0.0], [0.75, 0.25], [0.5, 0.5]]),
-        ["keys 6 and 9 for the query 7", "from 1.00 and 0.00 to 0.50 and 0.50; at 4 hours the largest is one half."],
-    ),
-    (partial(figures.nile_fits, X, np.sin(X), X, {"narrow": np.sin(X), "wide": 0 * X}), ["wide: from 0 to 0."]),
-    (
-        partial(figures.outputs_in_hull, CORNERS, [[1.0, 1.0], [2.0, 2.5]], outside=[-1.0, 1.0]),
-        [
-            "A polygon with 4 values as corners and 2 outputs inside it, at (1.0, 1.0); (2.0, 2.5). ",
-            "One point with negative weights lies at (−1.0, 1.0).",
-        ],
-    ),
-]
+DRAWN = [(partial(figures.nile_guesses, X, np.sin(X), {"narrow": np.sin(X), "wide": 0 * X}), ["20 points", "wide: from 0 to 0."])]
 REFUSED = [
-    (partial(RECALL, [2], {"a": [1]}, [2], {"b": [1]}), "steps and norms must name the same models"),
-    (partial(RECALL, [2], {}, [2], {}), "steps must hold at least one"),
-    (partial(figures.exchanged_roles, NAMES, np.eye(3), np.eye(2)), r"must have shape \(3, 3\); got \(2, 2\)"),
-    (partial(figures.sides, np.eye(4), np.eye(6), features=2), r"must have shape \(4, 4\); got \(6, 6\)"),
-    (partial(figures.sides, np.eye(4), np.eye(4), features=3), "features must divide 4 entries; got 3"),
-    (partial(figures.dial, KEYS, 7.0, [1.0, 2.0], np.eye(3)), r"shares must have shape \(2, 4\)"),
-    (partial(figures.nile_fits, [1, 2], [1], [1], {"a": [1]}), "flow must have shape"),
-    (partial(figures.nile_fits, [1], [1], [1], {}), "fits must hold at least one"),
-    (partial(figures.outputs_in_hull, CORNERS[[0, 2, 1, 3]], CORNERS), "values must be the corners of a convex polygon"),
-    (partial(figures.outputs_in_hull, np.zeros((4, 3)), CORNERS), "must be points of the plane"),
+    (partial(figures.nile_guesses, [1, 2], [1], {"a": [1]}), "flow must have shape"),
+    (partial(figures.nile_guesses, [1], [1], {}), "guesses must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """Recall, maps, fits and the hull."""
+    """A river, guessed."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

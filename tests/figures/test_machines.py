@@ -60,11 +60,8 @@ DRAWN = [
     (partial(latent_flow, absorbed=False), "rebuilt from the latents by W_UK and W_UV"),
     (partial(latent_flow, absorbed=True), "meets the latents themselves"),
     (partial(orders, 8, 8), "36 pairs within chunks, and 0 states"),
-    (
-        partial(masked, SENTENCE, WHOLE, CAUSAL, query=4),
-        "21 of its 49 cells striped. 'it' may not read 'was' or 'tired'; of what is left, 'it' has",
-    ),
-    (partial(masked, ["because"] * 8, np.full((8, 8), -99), np.ones((8, 8)), query=0), "'because' may read every token; of what is left"),
+    (partial(masked, SENTENCE, WHOLE, CAUSAL, query=4), "21 of its 49 cells striped. 'it' may not read 'was' or 'tired'."),
+    (partial(masked, ["because"] * 8, np.full((8, 8), -99), np.ones((8, 8)), query=0), "'because' may read every token."),
     (partial(masked, ["a", "b"], np.eye(2), np.zeros((2, 2)), query=1), "'b' may not read 'a' or 'b'."),
 ]
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from attn_course.modules import EncoderDecoder, SequenceToSequence
+from attn_course.modules import EncoderDecoder
 
 N_SOURCE, N_TARGET, PADDING, START, END = 11, 13, 0, 1, 2
-KINDS = ["additive", "dot", None, "heads"]  # the last one without recurrence
+KINDS = ["additive", "dot", None]
 SOURCE = torch.tensor([[3, 5, 7, 9, 4], [6, 8, 10, 0, 0], [5, 0, 0, 0, 0]])
 TARGET = torch.tensor([[4, 6, 12, 2, 0, 0, 0], [5, 7, 11, 9, 8, 6, 2], [2, 0, 0, 0, 0, 0, 0]])
 
@@ -14,8 +14,6 @@ TARGET = torch.tensor([[4, 6, 12, 2, 0, 0, 0], [5, 7, 11, 9, 8, 6, 2], [2, 0, 0,
 def fresh_model(attention="additive", seed=0, **sizes):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if attention == "heads":
-            return SequenceToSequence(N_SOURCE, N_TARGET, **{"d_model": 12, "n_heads": 3, **sizes}).double()
         return EncoderDecoder(N_SOURCE, N_TARGET, attention=attention, **{"d_embed": 3, "d_state": 4, "d_hidden": 5, **sizes}).double()
 
 
@@ -84,18 +82,16 @@ def test_greedy_tokens_are_the_likeliest_ones_given_those_before(attention):
         torch.testing.assert_close(alignments[..., 0, :], again[..., 0, :])
 
 
-@pytest.mark.parametrize("attention", ["additive", "heads"])
-def test_after_the_end_token_only_padding_is_written(attention):
-    model = fresh_model(attention)
+def test_after_the_end_token_only_padding_is_written():
+    model = fresh_model()
     with torch.no_grad():
         model.output.bias[END] = 100.0
     tokens, _ = model.greedy(SOURCE, 4)
     assert tokens.tolist() == [[END, PADDING, PADDING, PADDING]] * 3
 
 
-@pytest.mark.parametrize("attention", ["additive", "heads"])
-def test_the_loss_is_the_mean_over_real_tokens_worked_by_hand(attention):
-    model = fresh_model(attention)
+def test_the_loss_is_the_mean_over_real_tokens_worked_by_hand():
+    model = fresh_model()
     with torch.no_grad():
         logs = model(SOURCE, TARGET)[0].log_softmax(dim=-1)
         terms = [-logs[n, i, TARGET[n, i]] for n, length in enumerate([4, 7, 1]) for i in range(length)]

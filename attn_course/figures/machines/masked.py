@@ -49,10 +49,8 @@ def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: 
             else:
                 drawing.hatch(drawing.tile(cell, lit=False))
     hidden = [token for token, may in zip(tokens, seen[query], strict=True) if not may]
-    best = tokens[int(np.argmax(np.where(seen[query], numbers[query], -np.inf)))] if seen[query].any() else None
-    sentence = (
-        f"{tokens[query]!r} may not read {' or '.join(map(repr, hidden))}" if hidden else f"{tokens[query]!r} may read every token"
-    ) + (f"; of what is left, {best!r} has its largest score." if best else ".")
+    may = f"may not read {' or '.join(map(repr, hidden))}" if hidden else "may read every token"
+    sentence = f"{tokens[query]!r} {may}."
     caption = f"Rows are queries, columns are keys, and striped scores become minus infinity. {sentence}"
     alt = f"A table of scores with {count} rows and columns, {int((~seen).sum())} of its {count * count} cells striped. {sentence}"
     publish_diagram(

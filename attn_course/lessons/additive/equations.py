@@ -8,8 +8,7 @@ import numpy as np
 from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import Normal, tables
-from attn_course.formulas import column, columns, function, independent, index, normal_nodes, of, outcomes, row, vector
-from attn_course.formulas.givens import Outcomes
+from attn_course.formulas import column, columns, function, index, of, row, vector
 from attn_course.reference import additive_scores, softmax
 
 claim = about("F1")
@@ -160,31 +159,7 @@ def _(normal, draw, d_h):
     return {**given, "t": hidden, "d_h": d_h}
 
 
-@claim("square-units-make-products", serves="F1 A4", rests_on="dot-product-by-distance")
-def _(normal, d, draw):
-    r"""q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2
-    The form of Eq. additive-score with squares in place of tanh, 2 d hidden units and v = +-1/4: a sum bent once can hold a product.
-        the first sum alone: q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2
-        1/2 instead of 1/4: all 4 -> 2
-    """
-    q, k = normal(2, d)
-    return {"q": row(q), "k": row(k if draw else q), "d": d}
-
-
-@claim("tanh-units-make-products", rests_on="square-units-make-products")
-def _(rng, draw):
-    r"""q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad
-        f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x)
-    where a bias beta inside tanh with tanh''(beta) not 0
-    f is even, so it starts with a square: four tanh units with a bias for each feature come as close to q . k as one likes.
-        the first derivative: \tanh'' -> \tanh'
-        the factor 4 of the squares forgotten: 4\,\varepsilon^2 -> \varepsilon^2
-    """
-    q, k, beta = rng.uniform(0.4, 0.9, size=3) * ((1, 1, -1), (-1, 1, 1), (1, -1, 1))[draw]
-    return {"q": q, "k": k, r"\varepsilon": rng.uniform(0.05, 0.2), r"\beta": beta}
-
-
-# ---- what it costs, and where it helps
+# ---- what it costs
 @claim("additive-score-flops", serves="F2", rests_on="additive-score", sizes=SIZES)
 def _(rng, T_q, T_k, d_q, d_k, d_h):
     r"""F_{\mathrm{add}} = 2\, d_h\, (T_q\, d_q + T_k\, d_k) + 4\, T_q\, T_k\, d_h
@@ -200,19 +175,6 @@ def _(rng, T_q, T_k, d_q, d_k, d_h):
     return {r"F_{\mathrm{add}}": 2 * products + sums.size + np.tanh(sums).size, **lengths}
 
 
-@claim("dot-score-flops", serves="F2", rests_on="additive-score-flops", sizes=SIZES)
-def _(rng, T_q, T_k, d_q, d_k, d_h):
-    r"""F_{\mathrm{dot}} = 2\, d_h\, (T_q\, d_q + T_k\, d_k) + 2\, T_q\, T_k\, d_h
-    where queries and keys projected to d_h ;; a multiply-add counts 2
-    Half as many for each pair, and all of them in matrix products: a factor of 2 on paper, far more on hardware made for products.
-        T_q T_k, one for each score: T_k\, d_h -> T_k
-        additions not counted: all 2\, ->
-    """
-    shapes = (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h)
-    flops = 2 * multiplications(lambda q, k, w_q, w_k: (q @ w_q) @ (k @ w_k).T, *shapes)
-    return {r"F_{\mathrm{dot}}": flops, "T_q": T_q, "T_k": T_k, "d_q": d_q, "d_k": d_k, "d_h": d_h}
-
-
 @claim("additive-memory-overhead", serves="F2", rests_on="additive-score")
 def _(normal, T_q, T_k, d_h):
     r"""M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}}
@@ -225,50 +187,6 @@ def _(normal, T_q, T_k, d_h):
     arrays = {"add": [hidden := np.tanh(query[:, None] + key), hidden @ v], "dot": [query @ key.T]}
     stored = {rf"M_{{\mathrm{{{name}}}}}": max(len(array.ravel()) for array in made) for name, made in arrays.items()}
     return {**stored, "T_q": T_q, "T_k": T_k, "d_h": d_h}
-
-
-@claim(
-    "additive-score-variance",
-    serves="F2",
-    rests_on="variance-after-projection additive-score",
-    equivalent={"1 -> 2": "what is below 1 is below 2"},
-)
-def _(rng):
-    r"""\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1
-    where q, k independent, standard normal ;; entries of W_Q, W_K independent, mean 0, variance 1/d, normal; those of v mean 0,
-        variance 1/d_h ;; over draws of vectors and weights ;; g normal with mean 0 and variance 2
-    |q|^2 / d and |k|^2 / d tend to 1: no d is left. Unscaled dot products, of variance d_k, saturate softmax, additive ones do not.
-        tanh of the mean square: \mathrm{Var}[e] \xrightarrow[d \to \infty]{} \tanh\bigl(\mathbb{E}[g^2]\bigr) < 1
-        as for a dot product: \bigl[\tanh^2(g)\bigr] < -> [g^2] < 2 +
-        tanh taken for +-1: < -> =
-    """
-    nodes, weights = normal_nodes(20)
-    units, chances = independent(nodes.tolist(), weights.tolist(), 2)  # given q and k, each hidden unit sees a normal number
-    v, signs = independent([-(0.5**0.5), 0.5**0.5], [0.5, 0.5], 2)
-    likely = np.einsum("a,b,c->abc", [0.5, 0.5], chances, signs).ravel()
-
-    def score(d: float) -> Outcomes:
-        squares = 2 + 2 / np.sqrt(d) * np.array([-1, 1])  # (|q|^2 + |k|^2) / d has mean 2 and variance 4 / d
-        return outcomes(likely, (np.tanh(np.sqrt(squares)[:, None, None] * units) @ v.T).ravel())
-
-    return {"e": of(score, "d"), "d": rng.uniform(3, 9), "g": outcomes(weights, np.sqrt(2) * nodes, "g")}
-
-
-@claim("unscaled-and-scaled-variance", serves="F2", rests_on="variance-of-a-score scaled-score-variance additive-score-variance")
-def _(rng, d):
-    r"""\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1
-    where entries of q, k independent, mean 0, variance 1
-    The rival's scale: with sqrt(d) divided out, dot products spread as little as additive scores, and the two come level.
-        the deviation: d, -> \sqrt{d},
-        1 without the scale: d, \qquad ->
-        divided by d: \sqrt{d} -> d
-    """
-    random = {}
-    for name in "qk":
-        rare = rng.uniform(0.25, 0.45)  # two values, the rarer one farther from 0
-        points, chances = independent([np.sqrt(1 / rare - 1), -1 / np.sqrt(1 / rare - 1)], [rare, 1 - rare], d)
-        random[name] = outcomes(chances, row(points), name)
-    return {**random, "d": d}
 
 
 # ---- the aligner

@@ -658,7 +658,8 @@ ORDER = [
     note(
         "title",
         """
-        Each stands for itself, so take them in any order.
+        Each stands for itself, so take them in any order. Those on derivatives, {task}`query-key-interaction`, {task}`additive-backward`,
+        {task}`gradient-of-query-projection` and {task}`query-moves-weight`, lean on the last *Deeper* section, the others on the core.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
         positions. `w_query`, `w_key` and `w_score` are $W_Q$, $W_K$ and $v$ of the lesson.
@@ -684,4 +685,6 @@ ORDER = [
     "gradient-of-query-projection",
     "saturated-additive-score",
     "query-moves-weight",
+    "scores-by-network",
+    "nearest-key-by-product",
 ]

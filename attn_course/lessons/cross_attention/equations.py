@@ -36,45 +36,6 @@ def _(normal, T_q, T_k, d_x, d_y, d_k, d_v):
     return {"X": X, "Y": Y, **weights, "Z": one_head(X, Y, **weights), "T_q": T_q, "d_k": d_k, "d_v": d_v}
 
 
-@claim("rectangular-bilinear-score", rests_on="cross-attention")
-def _(normal, d_x, d_y, d_k):
-    r"""(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}
-    A rectangular matrix compares vectors of two widths; x . y does not even exist.
-        X15: widths exchanged: (x\, W_Q)\, -> (x\, W_Q) ;; d_x -> d_y ;; \times d_y -> \times d_x
-        the query with itself: y\, W_K -> x\, W_Q
-    """
-    x, y, W_Q, W_K = tables(normal, (d_x,), (d_y,), (d_x, d_k), (d_y, d_k))
-    return {"x": row(x), "y": row(y), "W_Q": W_Q, "W_K": W_K, "d_x": d_x, "d_y": d_y}
-
-
-@claim("cross-attention-with-itself", rests_on="self-attention cross-attention rectangular-bilinear-score")
-def _(normal, T, d, d_k, d_v):
-    r"""Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V
-    where Y = X
-    One sequence in both roles: nothing else changes.
-        the projections exchanged: W_Q W_K -> W_K W_Q
-        without the root: \sqrt{d_k} -> d_k
-    """
-    weights = projections(normal, d, d, d_k, d_v)
-    formula = r"Z(A, B) = \mathrm{softmax}\Bigl(\frac{A W_Q\, (B W_K)^\top}{\sqrt{d_k}}\Bigr)\, B W_V"
-    return {"Z": function(lambda X, Y: one_head(X, Y, **weights), formula=formula), "X": normal(T, d), **weights, "d_k": d_k}
-
-
-@claim("cross-attention-by-masking", rests_on="masked-attention cross-attention")
-def _(normal, T_q, T_k, d, d_k, d_v):
-    r"""Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V
-    where d_x = d_y ;; the mask lets row T_k + i see the rows of Y only
-    Put the source in front of the target: with one set of projections, a mask turns self- into cross-attention.
-        the target in front:
-            Z_{\mathrm{self}}\bigl([X;\, Y]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q (Y W_K)^\top}{\sqrt{d_k}}\Bigr) Y W_V
-        without the mask:
-            Z_{\mathrm{self}}(A)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q (A W_K)^\top}{\sqrt{d_k}}\Bigr) A W_V, \qquad A = [Y; X]
-    """
-    (X, Y), weights = tables(normal, (T_q, d), (T_k, d)), projections(normal, d, d, d_k, d_v)
-    masked = function(lambda both: one_head(both, both, **weights, mask=(np.arange(len(both)) < T_k)[None]))
-    return {r"Z_{\mathrm{self}}": masked, "X": X, "Y": Y, "x": rows(X), **weights, "T_k": T_k, "d_k": d_k}
-
-
 # ---- from a fixed context to an alignment
 @claim("one-key-ignores-queries", serves="A5 I1", rests_on="cross-attention")
 def _(normal, rng, T_q, d_x, d_y, d_k, d_v, draw):
@@ -129,35 +90,8 @@ def _(normal, T_k, d, d_h):
     return {"h": columns(normal(T_k, d)), "e": of(scores, "h"), r"\alpha": of(softmax, "e"), "c": c}
 
 
-@claim("hard-alignment-limit", rests_on="softmax-with-temperature cross-attention")
-def _(normal, rng, T_q, T_k, d_v):
-    r"""\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}
-    where one largest score in each row
-    Where the weights are nearly one-hot, the output is one source word's value, and the row can be read as an alignment.
-        the hot end: 0^+ -> \infty
-        the worst score: \max_j -> \min_j
-    """
-    e = rng.permuted(np.tile(np.arange(T_k) * 0.7, (T_q, 1)), axis=1) - rng.uniform(0, T_k, size=(T_q, 1))
-    best = vector([1 + max(range(T_k), key=scores.__getitem__) for scores in e])
-    return {"e": e, "v": rows(normal(T_k, d_v)), "r": best, "T": 1.3}
-
-
 # ---- order, padding and the decoder
-@claim("equivariant-target-invariant-source", rests_on="permutation-equivariance cross-attention")
-def _(normal, T_q, T_k, d_x, d_y, d_k, d_v):
-    r"""Z(\Pi X,\, \Pi' Y) = \Pi\, Z(X, Y)
-    where Pi, Pi' permutation matrices ;; no positions encoded
-    Equivariant in the target, invariant in the source: word order must come in through positions, on both sides.
-        invariant in the target too: = \Pi\, -> =
-        the order of the source comes back: \Pi\, -> \Pi'\,
-        moved back: \Pi\, -> \Pi^\top
-    """
-    (X, Y), weights = tables(normal, (T_q, d_x), (T_k, d_y)), projections(normal, d_x, d_y, d_k, d_v)
-    moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), 2, axis=0)}
-    return {"Z": function(lambda X, Y: one_head(X, Y, **weights)), "X": X, "Y": Y, **moves}
-
-
-@claim("padding-on-both-sides", rests_on="key-padding-changes-nothing cross-attention")
+@claim("padding-on-both-sides", rests_on="masked-attention cross-attention")
 def _(normal, rng, T_q, T_k, n_q, n_k, d_x, d_y, d_k, d_v):
     r"""Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
     where X', Y' = padding, with any content ;; M = 0 elsewhere, or any number that a row has in common
@@ -212,9 +146,22 @@ def _(normal, T_q, d, d_v):
     return {"w": vector(normal(T_q + 1), start=0), "D": function(decoder), "T_q": T_q}
 
 
+@claim("output-without-a-key", rests_on="masking-renormalises-weights output-of-a-query")
+def _(normal, T_k, d_v):
+    r"""z'_j = \frac{z - p_j\, v_j}{1 - p_j}
+    where z'_j = output with key j hidden ;; p_j < 1
+    A hidden key takes its share out of the output, and the rest is scaled up: where p_j = 0 nothing changes.
+        the rest not scaled up: z'_j = z - p_j\, v_j
+        divided by what was hidden: {1 - p_j} -> {p_j}
+        the value without its weight: p_j\, v_j -> v_j
+    """
+    V, scores = tables(normal, (T_k, d_v), (T_k,))
+    p = softmax(scores)
+    hidden = [softmax(np.where(np.arange(T_k) == j, -np.inf, scores)) @ V for j in range(T_k)]
+    return {"z'": rows(hidden), "z": row(p @ V), "p": vector(p), "v": rows(V)}
+
+
 # ---- gradients and costs
-
-
 @claim(
     "gradient-of-source",
     rests_on="softmax-vector-jacobian-product query-and-key-gradients gradients-through-projections cross-attention",
@@ -249,7 +196,7 @@ def _(rng, T_q, T_k, d_x, d_y, d_k, d_v):
     return {"F": 2 * (source + sum(step for _ in range(T_q))), "T_q": T_q, "T_k": T_k, "d_x": d_x, "d_y": d_y, "d_k": d_k, "d_v": d_v}
 
 
-@claim("balance-of-both-directions", rests_on="detailed-balance-of-weights rectangular-bilinear-score")
+@claim("balance-of-both-directions", rests_on="detailed-balance-of-weights cross-attention")
 def _(normal, T_q, T_k, d_k):
     r"""p_{ij}\, N_i = p'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}
     where P = softmax over the rows of S (X asks) ;; P' = softmax over the rows of S^T (Y asks)

@@ -758,4 +758,6 @@ ORDER = [
     ),
     "gradient-of-source-row",
     "map-read-backwards",
+    "ask-the-source",
+    "output-without-a-key",
 ]

@@ -1,4 +1,4 @@
-"""Attention as a soft lookup: what a recurrent network forgets, weights from similarities, order and copies of pairs.
+"""Attention as a soft lookup: weights from similarities, one dial, kernel regression, the hull, order and copies, what mixes what.
 
 Similarities s are any non-negative numbers with a positive sum; softmax comes only in lesson softmax.
 """
@@ -9,8 +9,8 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import claim
-from attn_course.equations.drawing import Normal
-from attn_course.formulas import function, of, opaque, row, rows, vector
+from attn_course.equations.drawing import Normal, named
+from attn_course.formulas import function, matrix, of, opaque, row, rows, vector
 
 
 def answer(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -26,7 +26,7 @@ def inputs(normal: Normal, m: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.n
     return normal(d_k), normal(m, d_k), normal(m, d_v)
 
 
-# ---- Why attention: recall at a distance
+# ---- What a recurrent network forgets
 def network(x: np.ndarray) -> Any:
     """Return the states of a recurrent network with one unit and these inputs."""
 
@@ -49,21 +49,6 @@ def _(normal, rng, T, draw):
     """
     w = rng.uniform(0.6, 1.4) * (-1) ** draw
     return {"w": w, "h_0": normal(), "h": network(normal(T)), "T": T}
-
-
-@claim("recurrent-gradient-bound", serves="A5", rests_on="recurrent-gradient-product")
-def _(normal, T, draw):
-    r"""\Bigl| \frac{\partial h_T}{\partial h_0} \Bigr| \le |w|^T
-    Each factor of Eq. recurrent-gradient-product is at most |w|, and below |w| once a unit is off zero.
-        it fades in proportion to the distance: |w|^T -> |w|\, T
-        nothing is lost on the way: \le -> \ge
-
-    For |w| < 1 the past fades geometrically.
-    """
-    w, h_0, x = (-0.9, 0.7, -1.6)[draw], normal(), normal(T)
-    if draw == 2:  # the first input brings the unit back to zero, and there it stays
-        x = -w * h_0 * np.eye(T)[0]
-    return {"w": w, "h_0": h_0, "h": network(x), "T": T}
 
 
 # ---- A dictionary that answers softly
@@ -109,20 +94,6 @@ def _(normal, m, d_q, d_k, draw):
     return {r"\alpha": function(share), "s": function(similarity), "q": row(q), "k": rows(k), "m": m}
 
 
-@claim("weights-on-the-simplex", serves="A3 A6", rests_on="normalised-similarities")
-def _(rng, m, draw):
-    r"""0 \le \alpha_i \le 1, \qquad \sum_{i=1}^{m} \alpha_i = 1
-    where s >= 0 with a positive sum
-    No term of a sum of non-negative terms exceeds the sum; a similarity of 0 gives weight 0, and if all others are 0, weight 1.
-        a weight is never 0: \le \alpha_i -> < \alpha_i
-        all the same: 0 \le \alpha_i \le 1 -> \alpha_i = \frac{1}{m}
-    """
-    s = rng.uniform(0.1, 3.0, size=m)
-    if draw == 2:
-        s[1:] = 0.0
-    return {r"\alpha": [s_i / sum(s) for s_i in s], "m": m}
-
-
 @claim(
     "soft-lookup",
     serves="A2 A4",
@@ -145,29 +116,14 @@ def _(normal, m, d_k, d_v):
     return {"q": row(q), "D": opaque((k, v)), "k": rows(k), "v": rows(v), "o": row(normal(d_v)), "m": m, **functions}
 
 
-# ---- Who asks, who answers, what is passed on: a lookup built by hand
-@claim("query-matches-key-name", serves="A7")
-def _(rng, m, c):
-    r"""(x_i W_Q) \cdot (x_j W_K) = [\,a_i = n_j\,]
-    where x = (name n, colour, name a asked for), each one-hot ;; W_Q picks the last part, W_K the first
-    The query says what is wanted, the key what a position has: their dot product compares two names.
-        the roles swapped: the name asks, the question answers:
-            W_Q -> W_K ;; x_j W_K -> x_j W_Q
-        the indices swapped: \,a_i = n_j\, -> \,a_j = n_i\,
-        1 where the names differ: = n_j\, -> \ne n_j\,
-    """
-    name, colour, asked = rng.permutation(m), rng.integers(0, c, size=m), rng.integers(0, m, size=m)
-    asked[:2] = name[0]  # two ask for one, so that somebody is asked by nobody
-    x = np.array([[*np.eye(m)[name[i]], *np.eye(c)[colour[i]], *np.eye(m)[asked[i]]] for i in range(m)])
-    picks = {"W_Q": np.eye(m + c + m)[:, m + c :], "W_K": np.eye(m + c + m)[:, :m]}
-    return {"x": rows(x), "a": vector(asked), "n": vector(name), **picks}
+# ---- A lookup built by hand
 
 
-@claim("lookup-by-name", serves="A7 A2", rests_on="soft-lookup query-matches-key-name")
+@claim("lookup-by-name", serves="A7 A2", rests_on="soft-lookup")
 def _(normal, rng, m, c):
     r"""z_i = \frac{e^{\beta}\, v_{r_i} + \sum_{j \ne r_i} v_j}{e^{\beta} + m - 1}
     where s = e^{beta q.k} ;; one of the m names matches: that of position r_i
-    Eq. soft-lookup with the scores of Eq. query-matches-key-name: for large beta the colour of the named token comes out.
+    Eq. soft-lookup with the score 1 for equal names and 0 for others: for large beta the colour of the named token comes out.
         with the roles of W_Q and W_K swapped: z_{r_i} = \frac{e^{\beta}\, v_i + \sum_{j \ne i} v_j}{e^{\beta} + m - 1}
         X32: exactly the matching value: \sum_{j \ne r_i} v_j -> (m - 1)\, v_{r_i}
         the match counted among the others too: \ne r_i -> ;; + m - 1 -> + m
@@ -206,3 +162,97 @@ def _(normal, m, d_k, d_v):
     q, k, v = inputs(normal, m, d_k, d_v)
     s = vector([np.exp(q @ key) for key in k])
     return {r"\mathrm{Attention}": ATTENTION, "q": row(q), "K": k, "k": rows(k), "V": v, "v": rows(v), "s": s}
+
+
+# ---- Exact lookup and plain average: the two ends of one dial
+@claim("bandwidth-limits", serves="A2 A3", rests_on="normalised-similarities soft-lookup")
+def _(normal, rng, m, d):
+    r"""\lim_{h \to 0^+} \alpha_i = \bigl[\, \|q - k_i\| = \min_j \|q - k_j\| \,\bigr], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}
+    where s(q, k) = e^{-|q - k|^2 / 2 h^2} ;; one key is nearest
+    The ratio of two similarities is e to the difference of squared distances over 2 h^2: infinite at one end, 1 at the other.
+        X32: nearest key at any h: \alpha_i = [\|q - k_i\| = \min_j \|q - k_j\|], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}
+        swapped: \lim_{h \to \infty} \alpha_i = [\|q - k_i\| = \min_j \|q - k_j\|], \qquad \lim_{h \to 0^+} \alpha_i = \frac{1}{m}
+    """
+    q, k, _ = inputs(normal, m, d, d)
+    k[1] = q + (1 + 1e-7) * (k[0] - q)  # hardly farther than another
+    alpha = of(lambda h: vector(reference.softmax(reference.gaussian_scores(q[None], k, float(h)))[0]), "h")
+    return {"q": row(q), "k": rows(k), "m": m, "h": rng.uniform(0.5, 2.0), r"\alpha": alpha}
+
+
+# ---- An old friend: kernel regression
+@claim("nadaraya-watson-regression", serves="A3", rests_on="normalised-similarities soft-lookup")
+def _(normal, rng, m):
+    r"""\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}
+        = \sum_{i=1}^{m} \frac{K_h(x - x^{(i)})}{\sum_{j=1}^{m} K_h(x - x^{(j)})}\, y^{(i)}
+    where p(x, y) estimated by (1/m) sum_i K_h(x - x^(i)) K_h(y - y^(i)) ;; K_h a Gaussian of width h
+    The conditional mean of a kernel density is attention: x asks, x^(i) are the keys, y^(i) the values.
+        divided by the number of points:
+            \frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy} = \frac{1}{m} \sum_{i=1}^{m} K_h(x - x^{(i)})\, y^{(i)}
+        the kernel compares x with y: x^{(i)} -> y^{(i)}
+    """
+    keys, values, h = normal(m), 3 * normal(m), rng.uniform(0.6, 1.2)
+
+    def kernel(u: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(-(u**2) / (2 * h**2)) / (h * np.sqrt(2 * np.pi)))
+
+    def density(x: float, y: float) -> float:
+        return float(np.mean(kernel(x - keys) * kernel(y - values)))
+
+    functions = {r"\hat p": function(density), "K_h": function(kernel, entrywise=True)}
+    return {"x": normal(), "x^{(i)}": vector(keys), "y^{(i)}": vector(values), "m": m, **functions}
+
+
+# ---- Many queries: Z = P V
+@claim("weights-times-values", serves="A6", rests_on="soft-lookup")
+def _(normal, T_out, T_in, d_v, draw):
+    r"""z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1}
+    where row i of P holds the weights of query i
+    P has one row for each query and one column for each pair: the output is as long as the list of queries, not as the context.
+        the columns sum to 1: \;\Longleftrightarrow\; -> \iff ;; \qquad P\, -> \qquad P^\top
+        each row sums to the length: \;\Longleftrightarrow\; -> \iff ;; = \mathbf{1} -> = T_{in}\,\mathbf{1}
+    """
+    _, k, v = inputs(normal, T_in, 2, d_v)
+    z, p = reference.attention(normal(T_out, 2), k, v, return_weights=True)
+    if draw == 1:  # any other list of outputs
+        z = normal(T_out, d_v)
+    return {"p": p, "v": rows(v), "z": rows(z), "Z": z, "P": p, "V": v, "T_{in}": T_in}
+
+
+@claim("output-in-convex-hull", serves="A6", rests_on="soft-lookup")
+def _(normal, m, d_v, draw):
+    r"""\min_j\, a \cdot v_j \;\le\; a \cdot z \;\le\; \max_j\, a \cdot v_j
+    where a any direction
+    An average with weights in [0, 1] lies between the extremes, in every direction: in the convex hull of the values.
+        in no direction an extreme: all \le -> <
+        beyond all values: \max_j\, a \cdot v_j \;\le\; a \cdot z
+    """
+    _, k, v = inputs(normal, m, 2, d_v)
+    a, mask = normal(d_v), np.ones(m, bool)
+    if draw:  # all weight on the first or on the last value along a
+        mask = np.arange(m) == np.argsort(v @ a)[0 if draw == 1 else -1]
+    return {"a": row(a), "v": rows(v), "z": row(reference.attention(k[:1], k, v, mask=mask[None])[0])}
+
+
+# ---- Fixed weights and weights that depend on the data; positions and features
+@claim("output-derivative-by-value", serves="A1 A5", rests_on="weights-times-values")
+def _(normal, rng, T_out, T_in, d_v):
+    r"""\frac{\partial z_{ia}}{\partial v_{jb}} = p_{ij}\, \delta_{ab}
+    where P does not depend on V
+    Weights from the left mix positions and leave features alone; any position is one factor away, however far it stands.
+        X10: weights that mix features: \delta_{ab} -> (1 - \delta_{ab})
+        positions and features alike: \, \delta_{ab} ->
+        only the own position counts: \delta_{ab} -> \delta_{ij}\, \delta_{ab}
+    """
+    p = rng.dirichlet(np.ones(T_in), size=T_out)
+    return {"p": p, "v": normal(T_in, d_v), "z": of(lambda v: matrix(p @ v), "v")}
+
+
+@claim("linear-attention-two-readings", serves="A1", rests_on="weights-times-values output-derivative-by-value")
+def _(normal, m, d_model, d_k, d_v):
+    r"""\bigl( X W_Q W_K^\top X^\top \bigr)\, X W_V = X\, \bigl( W_Q W_K^\top X^\top X W_V \bigr)
+    where no softmax: linear attention
+    Brackets move: P(X), m x m, mixes positions; W(X), v x v', mixes features. Both depend on the data.
+        X10: features gathered first: ( X W_Q W_K^\top X^\top ) X W_V = X ( X^\top X W_Q W_K^\top W_V )
+        softmax in between: \mathrm{softmax}(X W_Q W_K^\top X^\top)\, X W_V = X\, \mathrm{softmax}(W_Q W_K^\top X^\top X)\, W_V
+    """
+    return named(normal, X=(m, d_model), W_Q=(d_model, d_k), W_K=(d_model, d_k), W_V=(d_model, d_v))

@@ -342,7 +342,7 @@ one token: 1 5 2 3 1.5
             each query is a lookup of its own: its row has its own sum
     """,
     hints="""
-        Use the four people of the lesson: what does Ann get? Print the matrix of weights and read the row of Ann.
+        Try three tokens by hand, of which one asks for another. Print the matrix of weights and read the row of the one that asks.
         Row i of a matrix product comes from its left factor. Whose row should row i be? And along which axis do its weights sum to 1?
         `similarity = np.exp(beta * query @ key.T)`, and the sums run along axis 1. (Or turn the weights, as they are, at the end.)
     """,
@@ -356,8 +356,8 @@ def ask_everybody(x, w_query, w_key, w_value, beta):
     r"""Each token asks with its query, and gets the values of the tokens whose keys
     fit.
 
-    In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result is the
-    average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys $j$. `x` has
+    In the function below, each of $T$ tokens asks all tokens, as the last one does in the lesson's recall by hand: row $i$ of the result is
+    the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys $j$. `x` has
     shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive float, the result has
     shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets something else. Repair it; there is
     more than one way. (All scores are moderate {every}`(np.abs(x @ w_query @ (x @ w_key).T) < 100).all()`, so that no exponential
@@ -608,4 +608,6 @@ ORDER = [
     "feature-mixing-matrix",
     "leave-one-out-error",
     "answer-slope-by-query",
+    "miss-of-a-width",
+    "share-of-a-match",
 ]

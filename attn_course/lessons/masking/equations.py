@@ -47,7 +47,7 @@ def _(normal, rng, n):
     return {"s": normal(n), "a": np.ones(n), "A": subset(random_mask(rng, n))}
 
 
-@claim("masking-renormalises-weights", rests_on="softmax minus-infinity-removes-key")
+@claim("masking-renormalises-weights", rests_on="softmax masked-exponential-is-zero")
 def _(normal, rng, n):
     r"""\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l}, \qquad w = \sigma(s)
     where A not empty
@@ -64,7 +64,7 @@ def _(normal, rng, n):
 def _(normal, rng, n):
     r"""e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j}, \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases}
     where s finite
-    s + (-inf) = -inf and e^{-inf} = 0 exactly: in floating point the limit of Eq. minus-infinity-removes-key is attained.
+    s + (-inf) = -inf and e^{-inf} = 0, exactly, in floating point too.
         M = (1 - mask) * (-inf), where 0 * (-inf) is NaN:
             e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j}, \qquad M_j = (1 - [\,j \in A\,])\,(-\infty)
         the scores multiplied by a mask of zeros and ones: e^0 is 1:
@@ -75,12 +75,12 @@ def _(normal, rng, n):
     return {"s": normal(n), "A": subset(mask), "M": added(mask)}
 
 
-@claim("masked-attention", rests_on="attention minus-infinity-removes-key")
+@claim("masked-attention", rests_on="attention masked-exponential-is-zero")
 def _(normal, rng, T_q, T_k, d_k, d_v):
     r"""\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad
         z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}
     where no A_i empty ;; M_ij = 0 for j in A_i, else -inf
-    Eq. minus-infinity-removes-key for each row: M belongs to the scores, and each query has its own set of keys.
+    Eq. masked-exponential-is-zero for each row: M belongs to the scores, and each query has its own set of keys.
         X7: minus infinity added to the embeddings:
             \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z
             -> \sum_j \sigma_l\Bigl(\frac{Q_i \cdot (K_l + M_{il}\,\mathbf{1}^\top)}{\sqrt{d_k}}\Bigr)_j V_j = Z_i
@@ -107,18 +107,6 @@ def _(normal, rng, n):
     """
     mask = random_mask(rng, n)
     return {"s": normal(n), "c": 2 * normal(), "A": subset(mask), r"\bar{A}": subset(~mask)}
-
-
-@claim("filled-row-hides-nothing", serves="G2", rests_on="softmax-shift-invariance")
-def _(normal, n):
-    r"""\sigma(s - c\,\mathbf{1})_j = \frac{e^{s_j}}{\sum_{l=1}^{n} e^{s_l}}
-    where c finite ;; every key hidden ;; exact numbers: in floating point a large c swallows the scores
-    The shift cancels: a row in which all keys are hidden attends as if none were, as long as its scores survive beside c.
-        the weights are 0: \sum_{j=1}^{n} \sigma(s - c\,\mathbf{1})_j = 0
-        the weights are equal (true where c replaces the scores): \sigma(s - c\,\mathbf{1})_j = \frac{1}{n}
-        the fill stays in the numerator: s_j -> s_j - c
-    """
-    return {"s": normal(n), "c": 9 * normal(), "n": n}
 
 
 @claim(
@@ -179,7 +167,7 @@ def _(rng, T_q, T_k):
     return {"p": first, "T_q": T_q, "T_k": T_k}
 
 
-@claim("causal-prefix-invariance", rests_on="masked-attention causal-mask")
+@claim("causal-prefix-invariance", rests_on="masked-attention")
 def _(normal, T, d, d_k, d_v):
     r"""Z(X_{1:t}) = Z(X)_{1:t}
     where causal mask, p = 0 ;; Z = self-attention of the rows

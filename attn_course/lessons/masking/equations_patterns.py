@@ -1,9 +1,7 @@
 """Masking: orientation of mask and softmax, combined masks, patterns and their counts."""
 
-import numpy as np
-
 from attn_course.equations.core import about
-from attn_course.formulas import function, index, matrices, of, subset, vector
+from attn_course.formulas import matrices, of, subset
 from attn_course.lessons.masking.equations import added, random_mask
 from attn_course.reference import attention, causal_mask, softmax, window_mask
 
@@ -11,7 +9,7 @@ claim = about("G1")
 
 
 # ---- which triangle, which axis
-@claim("masked-attention-in-columns", rests_on="masked-attention causal-mask")
+@claim("masked-attention-in-columns", rests_on="masked-attention")
 def _(normal, rng, T_q, T_k, d_k, d_v):
     r"""Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
         = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}
@@ -56,44 +54,6 @@ def _(rng, T_q, T_k, draw):
     whole = (one & two, one | two, three)[draw]
     fills = {"M^{(1)}": added(one), "M^{(2)}": added(two), "M": added(whole)}
     return {**fills, "A^{(1)}": subset(one), "A^{(2)}": subset(two), "A": subset(whole)}
-
-
-@claim("key-padding-changes-nothing", rests_on="masked-attention")
-def _(normal, T_q, n, m, d_k, d_v, draw):
-    r"""\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad
-        M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}
-    where K, V hold the n real rows, counted from 0 ;; K', V' = padding, any finite numbers at all
-    Hidden rows leave the sums, so a padded batch gives each sequence what it gets alone.
-        rows of zeros need no mask: [K;\, K'],\, [V;\, V'],\, -> [K;\, 0\,K'],\, [V;\, 0\,V'],\, 0\,
-        hiding the rows of queries instead of the columns of keys: all & j -> & i
-        off by one: the first row of padding is seen:
-            < -> \le ;; & j \ge -> & j >
-        a large finite number: -\infty -> -30
-    """
-    size = (1, 1e2, 1e13)[draw]  # a score of padding may be beyond any fill
-    Q, K, V = normal(T_q, d_k), normal(n, d_k), normal(n, d_v)
-    padding = {"K'": size * normal(m, d_k), "V'": 100 * normal(m, d_v)}
-    counted = {"i": index(0, T_q - 1), "j": index(0, n + m - 1)}
-    masked = function(lambda Q, K, V, M: attention(Q, K, V, mask=M))
-    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "n": n, "d_k": d_k, **padding, **counted}
-
-
-@claim("packed-documents-stay-apart", rests_on="masked-attention")
-def _(normal, rng, n, m, d, d_k, d_v, draw):
-    r"""Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\}
-    where g_i = number of the document that token i belongs to ;; X = [X^(1); X^(2)]
-        ;; Z(X, A) = self-attention, causal or not, in which token i sees A_i only
-    A block-diagonal mask: documents packed into one sequence do not see each other.
-        a causal mask alone keeps documents apart: = g_i -> \le g_i
-        inverted polarity: other documents are seen:
-            = g_i -> \ne g_i
-    """
-    first, second, causal = normal(n, d), normal(m, d), draw == 1
-    W_Q, W_K, W_V = normal(d, d_k), normal(d, d_k), normal(d, d_v)
-    layer = function(lambda X, A=None: attention(X @ W_Q, X @ W_K, X @ W_V, mask=A, is_causal=causal))
-    numbers = int(rng.integers(9)) + np.array([(0, 1), (1, 0), (2, 5)][draw])  # neighbours, too
-    packed = {"X^{(1)}": first, "X^{(2)}": second, "X": np.vstack([first, second])}
-    return {"Z": layer, **packed, "g": vector(np.repeat(numbers, [n, m]))}
 
 
 # ---- how many pairs are left

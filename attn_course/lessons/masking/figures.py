@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,30 +9,16 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
-from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells
 from attn_course.figures.machines.masked import masked as masked
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, GRID, NEUTRAL_STYLES, WEIGHTS
 from attn_course.figures.ticks import inches_for
-from attn_course.figures.words import number
 
-CARDS = Path(__file__).parent / "explorables"
 MOST_COLUMNS = 4
 MOST_LINED_CELLS = 200
 LEAK = NEUTRAL_STYLES[3][0]
-NAME_WIDTH = 13  # characters on a line under a group of bars
-
-
-def aligned(masks: Mapping[str, ArrayLike]) -> None:
-    """Show where the triangle of a causal mask can begin if there are more keys than queries, with the number of pairs.
-
-    `masks`, each (q_len, kv_len): True = may attend, by the name of the alignment. Raises ValueError if there is no mask, or one
-    has not two axes.
-    """
-    _mask_patterns(masks, "Aligned at the top left, the newest queries see only the oldest keys")
 
 
 def combined(masks: Mapping[str, ArrayLike]) -> None:
@@ -43,16 +27,19 @@ def combined(masks: Mapping[str, ArrayLike]) -> None:
     `masks`, each (q_len, kv_len): True = may attend, by the name of the pattern. Raises ValueError if there is no mask, or one
     has not two axes.
     """
-    _mask_patterns(masks, "Masks combine by 'and': what one of them hides stays hidden")
-
-
-def reach(masks: Mapping[str, ArrayLike]) -> None:
-    """Show which tokens reach which through stacks of layers with a window, with the number of pairs.
-
-    `masks`, each (length, length): True where there is a path, by the depth of the stack, ascending. Raises ValueError if there
-    is no mask, or one has not two axes.
-    """
-    _mask_patterns(masks, "Six layers with a window of 2 reach twelve tokens back, as far as there are any")
+    cells = {name: as_numbers(f"masks[{name!r}]", mask, 2) != 0.0 for name, mask in masks.items()}
+    if not cells:
+        raise ValueError("masks must hold at least one pattern; got none")
+    counts = {name: f"{mask.sum()} of {mask.size} pairs" for name, mask in cells.items()}
+    alt = "Masks with queries in rows and keys in columns, visible cells coloured and hidden ones hatched. " + " ".join(
+        f"{name}: {count} visible, {_rows_in_words(mask)}." for (name, count), mask in zip(counts.items(), cells.values(), strict=True)
+    )
+    title = "Masks combine by 'and': what one of them hides stays hidden"
+    with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
+        for ax, (name, mask) in zip(axes, cells.items(), strict=True):
+            _draw_cells(ax, np.where(mask, 1, 0), ["none", WEIGHTS])
+            hatch_cells(ax, ~mask)
+            ax.set_title(f"{name}\n{counts[name]}")
 
 
 def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_least: float = 1e-9) -> None:
@@ -79,55 +66,6 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
             for row, column in np.argwhere(leaks):
                 ax.text(column, row, "!", ha="center", va="center_baseline", color=DARK, fontsize=10, fontweight="bold")
             ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
-
-
-def told_and_written(masks: Sequence[str], told: ArrayLike, written: ArrayLike) -> None:
-    """Show what models with several masks tell in advance, and how well they write.
-
-    `told`, `written` (n_masks,): shares of symbols told right: random ones in advance; of the translation that the model writes.
-    Raises ValueError if there are more or fewer shares than masks.
-    """
-    shares = {
-        "random half, told in advance": same_shape("told", told, len(masks)),
-        "translation, written": same_shape("written", written, len(masks)),
-    }
-    charts.bars(
-        [fill(name, NAME_WIDTH) for name in masks],
-        shares,
-        title="A mask that shows the next symbol teaches looking, not writing",
-        alt=f"Bars for {len(masks)} masks, mean of several seeds. Share of random symbols told in advance, and share written right: "
-        + "; ".join(f"{name} {number(a)} and {number(b)}" for name, a, b in zip(masks, *shares.values(), strict=True))
-        + ".",
-        x_label="how the mask is put on",
-        y_label="share of symbols told right",
-    )
-
-
-def mask_explorable() -> None:
-    """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
-    publish_explorable(
-        CARDS / "mask",
-        "A grid with the seven tokens of the sentence as queries and as keys: arrow keys move through it, the space bar hides or shows a "
-        "pair. The weights follow, a slider moves the last token and shows which outputs move, and every pair through which a later "
-        "token reaches an earlier output is marked as a leak. Buttons set causal, window, padding, transposed and empty masks, put the "
-        "mask after the softmax, let the softmax run over the queries, and put all back.",
-    )
-
-
-def _mask_patterns(masks: Mapping[str, ArrayLike], title: str) -> None:
-    """Draw masks side by side: coloured where a query may attend to a key, hatched where not, with the number of pairs."""
-    cells = {name: as_numbers(f"masks[{name!r}]", mask, 2) != 0.0 for name, mask in masks.items()}
-    if not cells:
-        raise ValueError("masks must hold at least one pattern; got none")
-    counts = {name: f"{mask.sum()} of {mask.size} pairs" for name, mask in cells.items()}
-    alt = "Masks with queries in rows and keys in columns, visible cells coloured and hidden ones hatched. " + " ".join(
-        f"{name}: {count} visible, {_rows_in_words(mask)}." for (name, count), mask in zip(counts.items(), cells.values(), strict=True)
-    )
-    with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
-        for ax, (name, mask) in zip(axes, cells.items(), strict=True):
-            _draw_cells(ax, np.where(mask, 1, 0), ["none", WEIGHTS])
-            hatch_cells(ax, ~mask)
-            ax.set_title(f"{name}\n{counts[name]}")
 
 
 def _rows_in_words(mask: np.ndarray) -> str:

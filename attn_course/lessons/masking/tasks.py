@@ -90,7 +90,7 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
         equal weights where nothing is visible
             np.where(mask, scores, -np.inf) -> np.where(mask, scores, -1e9)
             in a row where everything is hidden, all weights must be 0; a large finite number in the place of minus infinity gives equal
-            weights there, {eq}`filled-row-hides-nothing`
+            weights there, {eq}`softmax-shift-invariance`
         a low row measured from too high a number
                 np.where(mask, scores, -np.inf) -> np.where(mask, scores, -50.0)
                 ;;
@@ -424,4 +424,6 @@ ORDER = [
     ),
     "masked-softmax",
     "weight-behind-finite-fill",
+    "slope-behind-late-mask",
+    "who-moves-whom",
 ]

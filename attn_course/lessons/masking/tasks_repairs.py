@@ -177,7 +177,7 @@ only empty sequences: 5 3 2 7 0 0
     "repair-padded-batch",
     "Repair a batch that attends to its padding",
     kind="repair",
-    equation="key-padding-changes-nothing",
+    equation="empty-row-is-zero",
     points=2,
     difficulty=3,
     minutes=12,
@@ -205,7 +205,7 @@ only empty sequences: 5 3 2 7 0 0
             padding is a property of the keys: hide columns, from every query, not rows
         a finite number in place of minus infinity
             np.where(real, scores, -np.inf) -> scores + np.where(real, 0.0, -1e9)
-            an empty sequence has only equally hidden keys, and then a finite fill hides none of them, {eq}`filled-row-hides-nothing`:
+            an empty sequence has only equally hidden keys, and then a finite fill hides none of them, {eq}`softmax-shift-invariance`:
             its output must be 0
         a fill that is not low enough
             scores, -np.inf -> scores, -100.0 ;; weights @ value -> weights @ value * (lengths > 0)[:, None, None]
@@ -253,7 +253,7 @@ only empty sequences: 5 3 2 7 0 0
     """,
     why=r"""
         (1) The mask had the shape `(batch, q_len, 1)` and hid *queries*; with $-10^9$ that even looked harmless, since a row that is hidden
-        as a whole attends as if it were not, {eq}`filled-row-hides-nothing`. Padding hides columns: `(batch, 1, kv_len)`. (2) $-10^9$ hides
+        as a whole attends as if it were not, {eq}`softmax-shift-invariance`. Padding hides columns: `(batch, 1, kv_len)`. (2) $-10^9$ hides
         nothing in an empty sequence; with $-\infty$ its row is 0 / 0 and needs the definition of {eq}`empty-row-is-zero`.
     """,
 )

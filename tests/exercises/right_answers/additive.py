@@ -29,6 +29,26 @@ def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
     return torch.nn.functional.softmax(hidden @ w_score, -1) @ value
 
 
+def network_key_by_key(query, key, w_query, w_key, bias, w_score):
+    asked = w_query.T @ query + bias
+    return np.array([sum(v * math.tanh(unit) for v, unit in zip(w_score, asked + w_key.T @ k, strict=True)) for k in key])
+
+
+def network_in_float32(query, key, w_query, w_key, bias, w_score):
+    query, key, w_query, w_key, bias, w_score = (torch.tensor(a, dtype=torch.float32) for a in (query, key, w_query, w_key, bias, w_score))
+    return torch.cat([query.expand(len(key), -1), key], dim=1).matmul(torch.cat([w_query, w_key])).add(bias).tanh() @ w_score
+
+
+def nearest_by_the_distance(query, key):
+    return torch.softmax(-(torch.cdist(torch.from_numpy(query).float(), torch.from_numpy(key).float()) ** 2) / 2, dim=1)
+
+
+def nearest_by_a_lifted_key(query, key):
+    lifted = np.hstack([key, (key**2).sum(axis=1, keepdims=True)])
+    terms = np.exp(np.hstack([query, np.full((len(query), 1), -0.5)]) @ lifted.T)
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
 def concat_pair_by_pair(query, key, weight, bias, w_score):
     return np.array([[w_score @ np.tanh(weight @ np.concatenate([q, k]) + bias) for k in key] for q in query])
 
@@ -112,6 +132,8 @@ def concat_in_torch(query, key, weight, bias, w_score):
 
 
 RIGHT = {
+    "scores-by-network": [network_key_by_key, network_in_float32],
+    "nearest-key-by-product": [nearest_by_the_distance, nearest_by_a_lifted_key],
     "additive-attention": [additive_by_loops, additive_with_einsum, additive_in_torch_float32],
     "largest-additive-weight": [
         lambda: 0.827,

@@ -112,7 +112,26 @@ def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_outpu
     return writer_with_a_while_loop(*(array.astype(np.float32) for array in arrays), start, end)
 
 
+def asked_one_by_one(x, y, w_query, w_key, w_value, visible):
+    weights, outputs = np.zeros((len(x), x.shape[1], y.shape[1])), np.zeros((len(x), x.shape[1], w_value.shape[1]))
+    for b, i in np.ndindex(*x.shape[:2]):
+        real = visible[b, 0] > 0
+        terms = np.exp(y[b, real] @ w_key @ (x[b, i] @ w_query) / math.sqrt(w_key.shape[1]))
+        weights[b, i, real] = terms / terms.sum()
+        outputs[b, i] = weights[b, i] @ y[b] @ w_value
+    return outputs, weights
+
+
+def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
+    x, y, w_query, w_key, w_value, visible = (torch.tensor(a, dtype=torch.float32) for a in (x, y, w_query, w_key, w_value, visible))
+    scores = (x @ w_query @ (y @ w_key).mT / w_query.shape[1] ** 0.5).masked_fill(visible == 0, -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return weights @ (y @ w_value), weights
+
+
 RIGHT = {
+    "ask-the-source": [asked_one_by_one, asked_in_torch_float32],
+    "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)", r"\frac{p_j v_j - z}{p_j - 1}"],
     "cross-attention": [cross_in_torch, cross_in_float32],
     "repair-padding-both-sides": [padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
     "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32],

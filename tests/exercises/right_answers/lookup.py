@@ -101,6 +101,21 @@ def hard_in_float32(query, key, value):
     return weights @ value.astype(np.float32)
 
 
+def miss_point_by_point(x, y, h):
+    squares = []
+    for i in range(len(x)):
+        others = [(math.exp(-0.5 * ((x[i] - x[j]) / h) ** 2), y[j]) for j in range(len(x)) if j != i]
+        squares.append((sum(s * v for s, v in others) / sum(s for s, _ in others) - y[i]) ** 2)
+    return math.sqrt(sum(squares) / len(squares))
+
+
+def miss_in_float32_torch(x, y, h):
+    x, y = torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)
+    scores = -((x[:, None] - x) ** 2) / (2 * h**2)
+    p = torch.softmax(scores.fill_diagonal_(-torch.inf), dim=1)
+    return ((p @ y - y) ** 2).mean().sqrt()
+
+
 RIGHT = {
     "similarities-to-weights": [weights_row_by_row, weights_in_torch, weights_in_float32],
     "kernel-regression": [regression_point_by_point, regression_in_torch, regression_in_float32],
@@ -125,5 +140,11 @@ RIGHT = {
         r"\frac{\sum_i \alpha_i (v_{ia} - z_a) k_{ib}}{h^2}",
         r"\tfrac{1}{h^2} \sum_i \alpha_i v_{ia} (k_{ib} - q_b) - \tfrac{1}{h^2} z_a \sum_i \alpha_i (k_{ib} - q_b)",
         r"\left( \frac{1}{h^2} \sum_i \alpha_i (v_i - z)^\top (k_i - q) \right)_{ab}",
+    ],
+    "miss-of-a-width": [miss_point_by_point, miss_in_float32_torch],
+    "share-of-a-match": [
+        r"\ln p - \ln (1 - p) + \ln (m - 1)",
+        r"\ln \left( \frac{m - 1}{1/p - 1} \right)",
+        r"-\ln \frac{1 - p}{p (m - 1)}",
     ],
 }

@@ -35,6 +35,15 @@ def scores_row_by_row_in_lists(scores, past, window, length):
     return torch.tensor(rows, dtype=torch.float64)
 
 
+def influence_by_loops(still, moved):
+    found = [[max(abs(a - b) for a, b in zip(row, other[i], strict=True)) for other in moved] for i, row in enumerate(still)]
+    return np.array(found, dtype=np.float32)
+
+
+def influence_in_torch(still, moved):
+    return (torch.from_numpy(moved).transpose(0, 1) - torch.from_numpy(still)[:, None]).abs().amax(dim=2)
+
+
 def cached_row_by_row(query, key, value):
     output = []
     for i, q in enumerate(query):
@@ -137,4 +146,9 @@ RIGHT = {
         r"\frac{1}{1 + e^{c} \left( \sum_{i \in A} w_i \right) / \left( \sum_{k \notin A} w_k \right)}",
         r"\frac{\exp(-c) \sum_{l=1}^{n} (1 - [l \in A]) w_l}{\sum_{l=1}^{n} w_l \exp(-c [l \notin A])}",
     ],
+    "slope-behind-late-mask": [
+        r"-w_l \tilde{z} + \sum_{j \in A} [j = l] w_j v_j",
+        r"\begin{cases} w_l (v_l - \tilde{z}) & l \in A \\ -w_l \tilde{z} & l \notin A \end{cases}",
+    ],
+    "who-moves-whom": [influence_by_loops, influence_in_torch],
 }

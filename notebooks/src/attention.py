@@ -10,14 +10,14 @@
 # %% [markdown] id="who"
 # ## Is this line wrong?
 #
-# In 2022 a reader of a popular collection of annotated papers stopped at one line. The scores had the axes (batch, query, key, head):
+# In 2022 a reader of a popular collection of annotated papers stopped at one line, for scores with the axes (batch, query, key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs one number that we trust.
-# We make it by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
+# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs a number that we trust, so we make
+# one by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
 
 # %% id="who-code"
 import numpy as np
@@ -31,10 +31,10 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
-# The first row is a query: what "cat" looks for. The others are keys: what each word offers. All these numbers were chosen by hand, in lesson
-# {lesson}`start`. (In a key the last number is the first minus the second; a query chooses it freely.) The dot product says how well a key fits
-# the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four other words. A key has $d_k = 4$ entries, and we divide by
-# $\sqrt{d_k}$, because dot products of unrelated vectors around 0 typically grow like this root (lesson {lesson}`scaling`). From now on
+# The first row is a query, what "cat" looks for; the others are keys, what each word offers. All numbers were chosen by hand in lesson
+# {lesson}`start`. (In a key the last number is the first minus the second; a query chooses it freely.) The dot product says how well a
+# key fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. Dot products of unrelated vectors around 0 typically
+# grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, where $d_k = 4$ counts the entries of a key. From now on
 # **score** means the divided number: here 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
@@ -44,9 +44,9 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand-weights"
-# The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
-# Each word also has a value, three numbers that it hands on. The output is their average with these weights.
-# **Predict** which share of the weight the four words with the score 0 get together.
+# The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$. Each
+# word also has a value, three numbers that it hands on, and the output averages the values with these weights. **Predict** which share of
+# the weight the four words with the score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
 dots = keys @ q
@@ -55,53 +55,52 @@ mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# Together they get 0.19, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
-# $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired"
-# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The second entries of the
-# values of "sat", "tired" and "was" are 2, 2 and 1, and the others 0, so the second entry of the output is
-# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
+# The four words get 0.19, although they have nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. The seven
+# powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired" get
+# $7.4 / 21.5 \approx 0.344$ each, the number for our test. The second entries of the values are 2 for "sat" and "tired", 1 for "was" and
+# 0 for the others, so the second entry of the output is $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
-# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the rows of $K$
-# and $V$, the same steps read
+# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the rows of
+# $K$ and $V$, the same steps read
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. Only the **values** are averaged, while query and keys decide how much of each comes out.
+# The fraction is the weight of key $j$: query and keys decide how much of each value comes out, but only the **values** are averaged.
 
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven words ask, and no question waits for the answer to another. So we can ask them all in one matrix product. Let $i$
-# count the queries, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$. Queries, keys and values are the rows of $Q$, $K$ and $V$. An entry
-# of a matrix product is a row times a column, and the columns of $K^\top$ are the keys:
+# The line of 2022 handles all queries in one call, and so can our formula, because no question waits for the answer to another. Let $i$
+# count the queries, now the rows of $Q$, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$. As an entry of a matrix product is a row
+# times a column, and the columns of $K^\top$ are the keys, one product asks them all:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="all-outputs"
-# Row $i$ belongs to one query, and its weights must sum to 1. So the softmax treats each row by itself, and sums over the keys:
+# Now comes the step of that line. Row $i$ belongs to one query, and its weights must sum to 1, so the softmax treats each row by itself
+# and sums over the keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
-# With the weights of row $i$ we average the values, which gives output $i$:
+# The values, averaged with the weights of row $i$, give output $z_i$ (in lesson {lesson}`softmax` $z$ was a score):
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# No weight is negative, and they sum to 1, so every output is a weighted average of the values, a convex combination.
-# In lesson {lesson}`softmax` a score was called $z$. From now on $z$ is an output.
+# No weight is negative, and they sum to 1, so an output is a weighted average of the values, a convex combination.
 
 # %% [markdown] id="matrix"
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is once
+# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, and the second one answers. The sum over $j$ is once
 # more a row times a column, so all outputs together are
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of the Transformer paper.
+# with the softmax taken along each row. This is the first equation of the Transformer paper, and that line should be its softmax.
 
 # %% [markdown] id="matrix-predict"
-# Now let "sat" ask. Its dot product with the key of "cat" is 8, and so the score 4, and "because" has the score 0. The query of "was" is half that of "sat". **Predict** how many
-# times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
+# When "sat" asks, its dot product with the key of "cat" is 8, and so the score 4, while "because" has the score 0. The query of "was" is
+# half that of "sat". **Predict** how many times as much weight "cat" gets as "because" if "sat" asks, and if "was" asks.
 
 # %% id="matrix-code" tags=["predicted"]
 import math
@@ -116,31 +115,32 @@ for token in ("sat", "was"):
 figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times, because half a query
-# makes half the scores. So "was" asks the same question as "sat", but less decidedly.
+# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times, because half a
+# query makes half the scores. So "was" asks the same question, but less decidedly.
 
 # %% [markdown] id="shapes"
-# Our sentence has as many queries as keys, but in general four sizes are free. Queries and keys meet in a dot product, so they have equally
-# many numbers, while values may have more or fewer:
+# Our sentence has as many queries as keys, but in general four sizes are free. Queries and keys meet in a dot product, so they have
+# equally many numbers, while values may have more or fewer:
 #
 # | step | product | shapes |
 # |---|---|---|
 # | scores | $Q K^\top / \sqrt{d_k}$ | $(T_q, d_k)\,(d_k, T_k) \to (T_q, T_k)$ |
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
+#
+# A softmax of each column has the same shapes, so shapes cannot judge the line of 2022.
 
 # %% [markdown] id="batch"
 # ## Many sentences at a time
 #
-# A model in training reads many sentences at a time, to keep its processor busy. We number them with an index $b$, on one more axis in
-# front:
+# The scores of 2022 had a batch axis: a model in training reads many sentences at a time, to keep its processor busy. We number them with
+# an index $b$, on one more axis in front:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. NumPy's `@` multiplies the last two
-# axes and carries the leading ones along. To exchange the last two axes, write `a.swapaxes(-1, -2)`; `a.T` would reverse
-# the order of all axes.
+# features, and $b$ stands for **all** axes before them, be they sentences, heads, or both. NumPy's `@` multiplies the last two axes and
+# carries the leading ones along. `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -154,11 +154,10 @@ check("all-scores", my_scores)
 # def my_scores(query, key):
 #     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 # ```
-#
-# Only the last two axes of the keys are exchanged, positions and features.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`. {turn}`attention-of-batches`
+# Now you choose the axis of a softmax. **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`.
+# {turn}`attention-of-batches`
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -178,8 +177,8 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## Two mistakes and the tests that find them
 #
-# Back to the line of 2022. From here on your function is called `attend`. The functions `one` and `two` are meant to compute the same.
-# Each has one mistake:
+# Now we can judge the line of 2022. From here on your function is called `attend`, and `one` and `two` should compute the same, but have
+# one mistake each:
 
 # %% id="spot-code"
 attend, whose = my_batched_attention, "yours"
@@ -199,10 +198,10 @@ def two(q, k, v):
 
 
 # %% [markdown] id="spot-predict"
-# In `one` the softmax runs over the queries, and `two` joins batch and positions. There are two tests. The first takes our sentence as a
-# batch of one, with the identity matrix for its values. As $P I = P$, the output is then the weights themselves, and "cat" must give "sat"
-# 0.344. The second test takes the sentence twice, changes the keys of the second copy, and checks that the outputs of the first stay
-# as they were. **Predict** which function fails which test.
+# In `one` the softmax runs over the queries, and `two` joins batch and positions. The first of two tests takes our sentence as a batch of
+# one, with the identity matrix for its values. As $P I = P$, the output is the weights themselves, and "cat" must give "sat" 0.344. The
+# second takes the sentence twice, changes the keys of the second copy, and checks that the first keeps its outputs. **Predict** which
+# function fails which test.
 
 
 # %% id="spot-table" tags=["predicted"]
@@ -221,36 +220,37 @@ for name, f in {whose: attend, "one": one, "two": two}.items():
     print(f"{name:12}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The number by hand finds `one`, which divides by the sum of a column. It cannot find `two`, because in a batch of one there is nothing to
-# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
+# The number by hand finds `one`, which divides by the sum of a column, but not `two`, because in a batch of one there is nothing to join.
+# The second test finds `two` and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-story"
-# The line of 2022 makes the mistake of `one`: axis 1 of (batch, query, key, head) counts the queries, and so does axis $-2$ of (batch, query,
-# key). "That's a typo and a big bug!" was the author's answer.
-# Yet the layer belonged to a model that draws pictures. The reader had trained it with axis 1 and with axis 2, and reported pictures about
-# equally good. If that is right, such a mistake need not show in training at all. One has to read the line, or test it.
+# So the line of 2022 is wrong, and the number by hand says so: axis 1 of (batch, query, key, head) counts the queries, like axis $-2$ of
+# (batch, query, key) in `one`. "That's a typo and a big bug!" was the author's answer. Yet the reader had trained the model around it,
+# which draws pictures, with axis 1 and with axis 2, and reported pictures about equally good. If that is right, such a mistake need not
+# show in training at all: one has to read the line, or test it.
 
 # %% [markdown] id="cost"
 # ## What it costs
 #
-# Every query meets every key. We count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms
-# each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two products take
+# Right or wrong, the line of 2022 works on a table in which every query meets every key. We count a multiplication and its addition as 2
+# operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two
+# products take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens of a
-# book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
+# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens
+# of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
 # same output without storing them.
 
 # %% [markdown] id="traffic"
-# Numbers also have to travel between memory and processor. Let scores, softmax and output be three separate steps. The first reads $Q$
-# and $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$.
-# So the table of all pairs travels four times:
+# Numbers must also travel between memory and processor. Let scores, softmax and output be three separate steps: the first reads $Q$ and
+# $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$. So the
+# table of all pairs travels four times:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# A fast processor does hundreds of operations in the time in which one number arrives. **Predict** the operations for each number moved,
-# first for 1 query and then for 8192 queries, each time with 8192 keys. All vectors have 64 entries.
+# A fast processor does hundreds of operations while one number arrives. **Predict** the operations for each number moved, for 1 query and
+# for 8192, each time with 8192 keys and vectors of 64 entries.
 
 # %% id="traffic-code" tags=["predicted"]
 for q_len in (1, 8192):
@@ -265,9 +265,9 @@ for q_len in (1, 8192):
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
-# In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
-# what comes out. In PyTorch this is a `Module`, whose `forward` computes the output. Here is one with your function in the middle, as a single
-# head:
+# So far queries, keys and values were given. In a Transformer attention sits inside a **layer**, where three matrices make them from the
+# words, and a fourth mixes what comes out. Here is one in PyTorch, a `Module` whose `forward` computes the output, with your function as
+# its single head:
 
 # %% id="layer-code"
 import torch
@@ -298,14 +298,14 @@ expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# NumPy keeps no gradients, so this layer cannot learn yet. In lesson {lesson}`gradients` you write its backward pass.
+# NumPy keeps no gradients, so this layer cannot learn yet: you write its backward pass in lesson {lesson}`gradients`.
 
 # %% [markdown] id="real"
 # ## Your function writes English
 #
-# Does it also run a model that people use? SmolLM2, which you met in lesson {lesson}`start`, has 30 layers of nine heads. Each layer
-# will call your function for one token at a time. The newest token asks, and the keys and values of all tokens so far are kept, in the
-# **KV cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so no mask is needed.
+# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers of nine heads. Each layer will
+# call your function for one token at a time. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
+# cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so no mask is needed.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -325,9 +325,9 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines (or the course's, if you wrote none) ran in each of its 30 layers for every token.
+# If the model is on your machine, your lines (or the course's) ran in all its 30 layers for every token.
 #
-# Now we let it run with `one`, which makes the mistake of 2022. Here a single query asks at a time. **Predict** the seven
+# What does the mistake of 2022 do here? We let the model run with `one`, while a single query asks at a time. **Predict** the seven
 # weights that `one` then gives to our seven keys. Will the model still write sentences?
 
 # %% id="real-break" tags=["predicted"]
@@ -336,7 +336,7 @@ print("weights by one:  ", one(it, KEY[:1], np.eye(7)[None])[0, 0])
 print("weights as wanted:", attention(it, KEY[:1], np.eye(7)[None])[0, 0].round(3))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# All are 1. A column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
+# All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
 # values, whatever the query asks for.
 
 # %% id="real-broken" tags=["live"]
@@ -349,7 +349,7 @@ if model.is_here:
 # with the wrong one it no longer writes sentences.
 
 # %% [markdown] id="limits"
-# **Limits.** The weights of an output sum to 1 even if no key fits. And an output has $d_v$ numbers, however long the context is; section
+# **Limits.** The weights of an output sum to 1 even if no key fits, and an output has $d_v$ numbers, however long the context is; section
 # {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
@@ -374,9 +374,9 @@ verify_lesson("attention")
 #   for each number moved.
 
 # %% [markdown] id="summary-next"
-# We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, a layer that agrees with
-# PyTorch's, and a language model that writes with your lines. How did its matrices learn? Lesson {lesson}`gradients` runs the machine
-# backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, and a language model that writes
+# with your lines. How did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
+# {lesson}`gradients` runs the machine backwards to find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key?
@@ -463,11 +463,10 @@ alive("attention-of-one-query")
 # %% [markdown] id="hold"
 # ## Deeper: what does one output hold?
 #
-# In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck, and
-# used attention. But its output is such a vector, too. Must it change if a word is erased?
+# In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck and
+# used attention, but its output is such a vector, too. Must it change if a word is erased?
 #
-# Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it. So 18 of our 21
-# numbers are free.
+# Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it, so 18 of our 21 numbers are free.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output.** {turn}`same-output-other-values`

@@ -1,18 +1,19 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
-# need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
+# One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that
+# together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections
-# and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections and the
+# [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places. On each stands one of eight symbols, drawn at random, so a symbol may repeat. A layer of attention
-# reads, for each place, a vector for its symbol plus one for the place. From what the layer returns at a place, a linear map must name the symbol before and the symbol
-# after. We train this twice, with one head of width 32 and with two of width 16.
+# Here is a task that asks for two things at once. A ring has eight places, and on each stands one of eight symbols, drawn at random, so a
+# symbol may repeat. For each place a layer of attention reads a vector for its symbol plus one for the place. From what the layer returns
+# there, a linear map must name the symbol before and the symbol after. We train this twice, with one head of width 32 and with two of
+# width 16.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import named, trained
@@ -24,8 +25,9 @@ for n_heads, ring in rings.items():
     print(f"after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them every time, and the other in about one case of eight, which is as
-# good as guessing. Here is the machine of lesson {lesson}`attention`, with the parts lit that several heads need:
+# Two heads name both neighbours every time. One head names one of them every time, but the other in about one case of eight, which is as
+# good as guessing. Where does a second head sit? This is the machine of lesson {lesson}`attention`, with the parts lit that several heads
+# need:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -35,15 +37,16 @@ figures.machine()
 # %% [markdown] id="why"
 # ### What does the one head lack?
 #
-# Take one place. Suppose that its row of weights ignores the symbols: the place before always has the weight $p$, and the place after the
-# weight $r$. If $p = r$, then *red* before and *blue* after give the same mixture as *blue* before and *red* after, and nobody can tell
-# them apart. If $p > r$, the mixtures differ. Still the linear map cannot always name the symbol *after*, and here is why.
+# Picture one head at one place: it holds one row of weights, and returns one mixture of what all places hold. Suppose that the row
+# ignores the symbols: the place before always has the weight $p$, and the place after the weight $r$. If $p = r$, then *red* before and
+# *blue* after give the same mixture as *blue* before and *red* after, and nobody can tell them apart. If $p > r$, the mixtures differ,
+# but the symbol before is always the louder one. So a linear map that listens for the quieter one cannot always name it, and here is why.
 
 # %% [markdown] id="why-lead"
-# To name the symbol after, the linear map makes a number for each symbol, and the symbol with the largest number is its answer. Take two
-# symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so the symbol on a place
-# adds the weight of this place times $u_a$ or $u_b$, which belongs to the symbol. We change only the symbols before and after, so everything else adds one
-# fixed number $c$.
+# To name the symbol after, the linear map makes a number for each symbol, and its answer is the symbol with the largest number. We watch
+# only two symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so each
+# place adds its weight times a number, $u_a$ or $u_b$, which belongs to the symbol on it. We change only the symbols before and after, so
+# everything else adds one fixed number $c$.
 
 # %% [markdown] id="why-after"
 # The lead must be positive if $b$ stands after, and negative if $a$ does, also where both places hold the same symbol:
@@ -55,21 +58,22 @@ figures.machine()
 # | $b$ | $b$ | $(p + r)\, u_b + c$ | positive |
 # | $a$ | $a$ | $(p + r)\, u_a + c$ | negative |
 #
-# The third lead minus the fourth is $(p + r)\,(u_b - u_a)$. It must be positive, so $u_b > u_a$. The first minus the second is
-# $(p - r)\,(u_a - u_b)$. It must be positive, too, so $u_a > u_b$. Both cannot be true.
+# A positive lead minus a negative one is positive. The third minus the fourth is $(p + r)\,(u_b - u_a)$, so $u_b > u_a$: each symbol
+# speaks for itself. The first minus the second is $(p - r)\,(u_a - u_b)$, so $u_a > u_b$, because the louder place holds the wrong symbol
+# there. Both cannot be true.
 #
 # If $p < r$, the same argument says that the head cannot always name the symbol *before*.
 
 # %% [markdown] id="why-both"
-# So one row of weights cannot serve both questions every time, however wide the head is.
-# Beside the sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output. (Section {section}`more` looks at a trained head, and breaks the second condition.) Several heads have
-# several rows.
+# So one row of weights cannot serve both questions every time, however wide the head is, while several heads have several rows. Beside
+# the sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output.
+# (Section {section}`more` looks at a trained head, and breaks the second condition.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# How does one layer get several rows of weights? We cut the columns of the queries into blocks, and those of the keys and of the values. A **head**
-# is one block of each, and attends for itself:
+# How does one layer get several rows of weights? We cut the columns of the queries into blocks, and likewise those of the keys and of the
+# values. A **head** is one block of each, and attends for itself:
 
 # %% id="attend"
 import numpy as np
@@ -85,7 +89,8 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# In *the cat sat*, the word "sat" asks. Its query is $(\ln 8, \ln 8)$. Two heads have one column each, so the root of their width is 1:
+# The smallest case has two heads of one column each, so the root of their width is 1. In *the cat sat*, the word "sat" asks with the
+# query $(\ln 8, \ln 8)$:
 #
 # | | key | value |
 # |---|---|---|
@@ -93,11 +98,11 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | cat | $(1, 0)$ | $(2, 0)$ |
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
-# The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1.
-# Their sum is 10, "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
+# The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and
+# 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
 #
-# **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or
-# the same two numbers?
+# **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or the same two
+# numbers?
 
 # %% id="small-code" tags=["predicted"]
 query = np.log([[8.0, 8.0]])
@@ -109,23 +114,24 @@ for name, columns in readers.items():
     print(f"{name}: {output[0].round(2)}")
 
 # %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score,
-# so they have the same weight, which is less than one half. It returns less of both. Two heads found a word each, and the wide head had
-# to share its one row between them.
+# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score
+# and so the same weight, less than one half, and it returns less of both. Two heads found a word each, while the wide head had to share
+# its one row between them.
 
 # %% [markdown] id="columns"
-# Now with letters. Let $H$ heads have queries and keys of width $d_k$ and values of width $d_v$. Each column of $X W_Q$ is $X$ times one column
-# of $W_Q$. So cutting the queries is the same as giving each head a narrow matrix of its own:
+# What happens to the matrices? Each column of $X W_Q$ is $X$ times one column of $W_Q$, so cutting the queries of $H$ heads is the same
+# as giving each head a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# The input $X$ is not cut: every head reads all of its features. On its block, a head is attention as before:
+# The input $X$ is not cut: every head reads all of its features. Let its queries and keys have the width $d_k$, and its values the width
+# $d_v$. On its block, a head is attention as before:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (The formulas and the next
-# figure count heads from 1; code does from 0, and so do names such as "head 0 of layer 16".)
+# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (The formulas and the next figure
+# count heads from 1; code does from 0, and so do names such as "head 0 of layer 16".)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -148,9 +154,9 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape.
-# `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
-# **Predict** which heads notice it in each of the two.
+# Libraries have no loop here: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape, but
+# `reshape` reads the numbers row by row and fills the new shape in this order. So we change the last of four positions, which code calls
+# 3. **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -164,25 +170,26 @@ for name, cut in cuts.items():
     print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last "head" gets
-# any number of position 3. Split the last axis first, and **then** move the axis of heads to the front. A test of shapes does not find this
-# mistake.
+# Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last
+# "head" gets any number of position 3. Split the last axis first, and **then** move the axis of heads to the front, because a test of
+# shapes does not find this mistake.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# Every position now has $H$ outputs of width $d_v$, side by side. One more matrix maps them back to the width $d$ of the tokens
-# ($d_{\mathrm{model}}$ in the machine):
+# Every position now has $H$ outputs of width $d_v$, side by side, but a token has the width $d$ ($d_{\mathrm{model}}$ in the machine).
+# One more matrix maps them back:
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
 #
-# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the rows:
+# What does it do to each head? Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the
+# rows:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "put side by side, then multiply" is a **sum over heads**. In our sentence "sat" has 1.6 and 2.4. If the rows of $W_O$ are
-# $(1, 0)$ and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return $(2.4, 2.4)$.
+# So "put side by side, then multiply" is a **sum over heads**. In our sentence "sat" has 1.6 and 2.4. If the rows of $W_O$ are $(1, 0)$
+# and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return $(2.4, 2.4)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -217,7 +224,9 @@ if my_heads is ... or my_layer_without is ...:  # not written yet
     print("the course's layer stands in; write your functions above")
 
 # %% [markdown] id="silence-ring"
-# We give it queries, keys and values of the ring, and the matrix $W_O$ that we trained. We silence head 0, then head 1. Which head has which neighbour nobody can know. **Predict** how often the neighbours are named then.
+# With it we can ask what each head of the ring has learned. The layer gets the queries, keys and values of the ring and the matrix $W_O$
+# that we trained, and we silence head 0, then head 1. Which head has which neighbour nobody can know. **Predict** how often the
+# neighbours are named then.
 
 # %% id="silence-ring-code" tags=["predicted"]
 from attn_course.experiments.ring import named_by
@@ -228,24 +237,25 @@ for silent in (0, 1):
     print(f"after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Each head has learned one neighbour. Without head 0 the symbol after is still named every time, and the symbol before is guessed.
-# Without head 1 it is the other way round.
+# Each head has learned one neighbour: without head 0 the symbol after is still named every time while the symbol before is guessed, and
+# without head 1 it is the other way round.
 
 # %% [markdown] id="parameters"
-# What do two heads cost? $W_Q$, $W_K$, $W_V$ and $W_O$ together hold
+# What do two heads cost? Together $W_Q$, $W_K$, $W_V$ and $W_O$ hold
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# parameters. On the ring $d$ is 32. One head of width 32 has $4 \cdot 32 \cdot 32 = 4096$, and two of width 16 have
-# $2 \cdot 4 \cdot 32 \cdot 16 = 4096$, too. So the second row of weights costs no parameter.
+# parameters. On the ring $d$ is 32, so one head of width 32 has $4 \cdot 32 \cdot 32 = 4096$, and two of width 16 have
+# $2 \cdot 4 \cdot 32 \cdot 16 = 4096$, too: the second row of weights costs no parameter.
 
 # %% [markdown] id="real"
 # ## One head of 270
 #
-# SmolLM2, here in its smallest size, has 30 layers of nine heads. Does your layer do what a layer of a real language model does? We take the
-# queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads share keys and
-# values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later tokens, so we ask for the last token. If the model is on your machine, the
-# cell compares what your layer and the model's own layer return:
+# The ring is small. Does your layer also do what a layer of a real language model does? SmolLM2, here in its smallest size, has 30 layers
+# of nine heads, and we take the queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three
+# neighbouring heads share keys and values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later
+# tokens, so we ask for the last token. If the model is on your machine, the cell compares what your layer and the model's own layer
+# return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -257,28 +267,31 @@ if model.is_here:
     print(f"largest difference: {np.abs(ours - returned[-1]).max():.6f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000003 here, for numbers up to 6. Do such heads divide their work? For each of the 270 heads we ask how much weight it gives to
-# the token before, on average over the tokens after the first.
+# It printed 0.000003 here, for numbers up to 6. On the ring each head had a neighbour of its own, so do these heads divide their work,
+# too? We begin with the token before, and ask for each of the 270 heads how much weight it gives to this token, on average over the
+# tokens after the first.
 
 # %% id="real-maps"
 figures.looking_back(model.maps(sentence), model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose
-# that a text has had "red sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the
-# word before me is red". In a later layer, at the second "red", another head can look for this note. It finds "sun", the word that came
-# next. In this way a model could copy, and SmolLM2 does copy:
+# Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose that a text has had "red
+# sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the word before me is red". In a later
+# layer, at the second "red", another head can look for this note, and it finds "sun", the word that came next. In this way a model could
+# copy, and SmolLM2 does copy:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
-# Do the four heads share this work? We silence head 0 of layer 16; then, as a control, head 3 of that layer; then the three others of
-# the four at once. Each time the model continues our list. It also reads a text of 50 random tokens followed by the same 50, and we
-# count which share of the second round it names right, for six such texts. As a second control it names the next tokens of a story.
+# But does it copy with these four heads, and do they share the work? As on the ring, we silence: first head 0 of layer 16; then, as a
+# control, head 3 of that layer; then the three others of the four at once. Each time the model continues our list. It also reads a text
+# of 50 random tokens followed by the same 50, and we count which share of the second round it names right, for six such texts. As a
+# second control it names the next tokens of a story.
 #
-# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not tell.
+# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not
+# tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -293,7 +306,8 @@ for name, silent in SILENT.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the list stops, and at most an eighth of the random tokens is right in any draw. Without the three others the model keeps
 # most of its copying, so the four do not share the work evenly. The story falls from 0.35 to 0.33, about as much as without the three
-# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show (lesson {lesson}`induction` goes on).
+# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show, and lesson {lesson}`induction`
+# goes on from here.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -321,9 +335,9 @@ verify_lesson("heads")
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?
 #
-# In section {section}`hook` a linear map read the head. Now a network reads it: a linear map
-# to 128 numbers, of which the negative ones become 0, and then the map to the answers. **Predict** whether one head in front of this network
-# can name both neighbours, and with which weights for the two places.
+# In section {section}`hook` a linear map read the head. Now a network reads it: a linear map to 128 numbers, of which the negative ones
+# become 0, and then the map to the answers. **Predict** whether one head in front of this network can name both neighbours, and with
+# which weights for the two places.
 
 # %% id="accuracy-code" tags=["predicted"]
 from attn_course.lessons.heads.experiments import HEADS, MODELS

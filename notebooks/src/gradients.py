@@ -2,7 +2,7 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training moves queries, keys and values against the gradient of a loss. **What does such a step teach attention to look at?** You will
-# derive every gradient, and teach a small attention whom "it" stands for.
+# derive every gradient, and with them teach a small attention whom "it" stands for.
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row of $S$,
 # and outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
-# In "the cat sat because it was tired" let the query of "because" be zero. Then its scores are 0, its weights $\frac17$, and its
-# output $z$ the mean of the values. The loss $L=-z_1+2z_2$ wants a large first and a small second entry. The cell moves one score at a
-# time. **Predict** for which words the loss falls when this score rises and the others stay.
+# In "the cat sat because it was tired" let the query of "because" be zero. Then its scores are 0, so each weight is $\frac17$, and its
+# output $z$ is the mean of the values. The loss $L=-z_1+2z_2$ wants a large first and a small second entry. **Predict** for which words
+# the loss falls when the cell raises their score and no other.
 
 # %% id="hook-code" tags=["predicted"]
 import numpy as np
@@ -33,13 +33,13 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
     print(f"{token:8}{7 * rate:+.0f} sevenths")
 
 # %% [markdown] id="hook-notice" tags=["answer"]
-# The loss falls for "cat", which has only the feature that the loss wants. It rises for "sat", "was" and "tired". But it also falls for
+# The loss falls for "cat", which has only the feature that the loss wants, and rises for "sat", "was" and "tired". But it also falls for
 # "the", "because" and "it", whose values are zero: they add nothing to the output. Why does the loss fall when *their* scores rise?
 
 # %% [markdown] id="hook-time"
-# This way is slow, since every number takes two evaluations of the loss. One sweep back finds all gradients. Here is the map of this
-# lesson: attention with its arrows turned round. $dZ$ stands for the gradient with respect to the output $Z$ (not a small change of it), $dP$
-# for that with respect to the weights, and so on. You will derive each arrow.
+# Every number took two evaluations of the loss, but one sweep back finds all gradients. Here is its map, attention with its arrows turned
+# round: $dZ$ stands for the gradient with respect to the output $Z$ (not a small change of it), $dP$ for that with respect to the
+# weights, and so on. Here $dS$ will explain the sevenths, and $dQ$ and $dK$ will teach "it".
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -50,24 +50,23 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# There are $T_q$ queries and $T_k$ keys with $d_k$ entries each, and $T_k$ values with $d_v$ entries. (In the map, $T_q = T_k = T$.) From
-# here on $z_i$, $dZ_i$ and $v_j$ are rows of $Z$, $dZ$ and $V$, and $Z_{ia}$ is entry $a$ of row $i$.
+# There are $T_q$ queries and $T_k$ keys with $d_k$ entries each, and $T_k$ values with $d_v$ entries. (In the map, $T_q = T_k = T$.)
 
 # %% [markdown] id="backward-chain"
-# Let the loss $L$ be differentiable, and depend on $Q$, $K$ and $V$ only through $Z$. We are given $dZ$, with
-# $dZ_{ia} = \partial L / \partial Z_{ia}$. For the loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes
-# into $Z$, and write $dx$ for $\partial L / \partial x$. By the chain rule,
+# One rule gives all gradients. Let the loss $L$ be differentiable, and depend on $Q$, $K$ and $V$ only through $Z$. We are given $dZ$,
+# with $dZ_{ia} = \partial L / \partial Z_{ia}$ for entry $a$ of output $i$. For the loss above, its row for "because" is $(-1, 2)$. Now
+# take any one number $x$ that goes into $Z$, and write $dx$ for $\partial L / \partial x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
-# An output that $x$ does not touch adds 0. So for each entry we ask three questions. **Which outputs does it touch? How fast
-# does it move each of them? What is the sum over all that are touched?**
+# An output that $x$ does not touch adds 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does it move
+# each of them? What is the sum over all that are touched?**
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
 #
-# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$. It touches entry $a$ of
-# every output $i$. It moves that entry at the rate $p_{ij}$. The sum runs over all $i$:
+# We begin where the forward pass ended, at $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**,
+# $V_{ja}$. It touches entry $a$ of every output $i$ and moves it at the rate $p_{ij}$, so the sum runs over all $i$:
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
@@ -76,40 +75,41 @@ figures.machine()
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 #
-# In numbers: if "because" is the only query, all weights are $\frac17$, and each of the seven values gets the same gradient
-# $\frac17 (-1, 2)$.
+# If "because" asks alone, each value gets the same gradient $\frac17 (-1, 2)$.
 
 # %% [markdown] id="backward-weights"
-# Now take **one weight**, $p_{ij}$. It touches every entry of output $i$, and no other output. It moves $Z_{ia}$ at the rate $V_{ja}$.
-# The sum runs over all $a$, so $dP_{ij}$ is the dot product $dZ_i \cdot v_j$. For all pairs at once:
+# For the sevenths we need the other factor. Take **one weight**, $p_{ij}$. It touches every entry of output $i$ and no other output, and
+# moves $Z_{ia}$ at the rate $V_{ja}$. The sum runs over all $a$, so $dP_{ij}$ is the dot product $dZ_i \cdot v_j$ of row $i$ of $dZ$ with
+# row $j$ of $V$. For all pairs at once:
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss would grow if this weight alone were raised. In numbers: "cat"
-# with the value $(2, 0)$ costs $(-1, 2) \cdot (2, 0) = -2$, "tired" with $(1, 2)$ costs 3, and "the" costs 0.
+# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss would grow if this weight alone were raised. "Cat" with the
+# value $(2, 0)$ costs $(-1, 2) \cdot (2, 0) = -2$, "tired" with $(1, 2)$ costs 3, and "the" costs 0.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# The softmax does not allow one weight to rise alone. So take **one score**, $s_{ij}$. The loss depends on the scores only through $P$, so
-# now the weights stand in the place of the outputs. A score touches all weights of its row, and no other row. How fast? In
-# $p_{il} = e^{s_{il}} / \sum_m e^{s_{im}}$ it moves the denominator, and if $l = j$ also the numerator. The quotient rule gives the rate
-# $p_{il}\, ([l = j] - p_{ij})$, {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So
+# The softmax does not allow one weight to rise alone, which will explain the case of "the". So take **one score**, $s_{ij}$. The loss
+# depends on the scores only through $P$, so now the weights stand in the place of the outputs. A score touches all weights of its row,
+# and no other row. How fast? In $p_{il} = e^{s_{il}} / \sum_m e^{s_{im}}$ it moves the denominator, and if $l = j$ also the numerator.
+# The quotient rule gives the rate $p_{il}\, ([l = j] - p_{ij})$, {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0.
+# So
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
 # %% [markdown] id="backward-softmax-mean"
-# The bracket $[l = j]$ leaves one term, $p_{ij}\, dP_{ij}$. The other part is $-p_{ij}$ times $\sum_l p_{il}\, dP_{il}$. This sum is the
-# **mean cost** of the row under its weights. We call it $\delta_i$. For all rows at once:
+# The bracket $[l = j]$ leaves one term, $p_{ij}\, dP_{ij}$, and the other part is $-p_{ij}$ times $\sum_l p_{il}\, dP_{il}$, which is the
+# **mean cost** $\delta_i$ of the row under its weights. For all rows at once:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
-# Here $\odot$ multiplies entry by entry, and the row of ones $\mathbf{1}^\top$ copies $\delta_i$ along row $i$. In words: the gradient of a
-# score is its weight, times how far the cost of this weight lies above the mean.
+# Here $\odot$ multiplies entry by entry, and the row of ones $\mathbf{1}^\top$ copies $\delta_i$ along row $i$. In words: the gradient of
+# a score is its weight, times how far the cost of this weight lies above the mean.
 
 # %% [markdown] id="sevenths"
-# **Predict** by hand, for "because": the seven costs, their mean $\delta$, and the gradients of the scores of "cat" and "the". The picture
-# shows the row from the scores to the loss, with values above the arrows and gradients below.
+# Now do the first cell by hand. **Predict**, for "because": the seven costs, their mean $\delta$, and the gradients of the scores of
+# "cat" and "the".
 
 # %% id="sevenths-figure" tags=["predicted"]
 figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
@@ -117,13 +117,13 @@ figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
 # %% [markdown] id="sevenths-notice" tags=["answer"]
 # The mean cost is $\frac17 (0 - 2 + 4 + 0 + 0 + 2 + 3) = 1$. So "cat" gets $\frac17 (-2 - 1) = -\frac37$, and "the" gets
 # $\frac17 (0 - 1) = -\frac17$, as in the first cell. "The" costs 0, and that is *less than the mean*. When its score rises, its weight
-# grows at the expense of the six others, and they cost more on average. So the loss falls.
+# grows at the expense of the six others, which cost more on average, so the loss falls.
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Test it on one query and two keys with equal weights. Both
-# values are the single number 3, and $dZ = 1$. What does it say, and what must $dS$ be?
+# Somebody forgets the mean: "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Test it on one query and two
+# keys with equal weights, where both values are the single number 3, and $dZ = 1$. What does it say, and what must $dS$ be?
 #
 # <details><summary>What is wrong</summary>
 #
@@ -137,14 +137,14 @@ figures.row_on_wires(tokens, np.zeros(7), value, d_output=[-1, 2])
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
 #
-# The mean cost has a shorter form: $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l$, and that sum is the output $z_i$.
-# With $dP_{ij} = dZ_i \cdot v_j$, {eq}`gradient-of-scores` becomes
+# The mean cost has a shorter form: $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l$, and the last sum is the output
+# $z_i$. With $dP_{ij} = dZ_i \cdot v_j$, {eq}`gradient-of-scores` becomes
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# So each value is compared with the **present mixture** $z_i$. We say that $v_j$ *beats* it if $dZ_i \cdot (v_j - z_i) < 0$: the loss falls
-# when the output begins to move from $z_i$ towards $v_j$. Then, unless $p_{ij} = 0$, the gradient of its score is negative, and the loss
-# falls when this score rises.
+# So each value is compared with the present output. If $dZ_i \cdot (v_j - z_i) < 0$, the weight of $v_j$ costs less than the mean: the
+# loss falls when the output begins to move from $z_i$ towards $v_j$. Then, unless $p_{ij} = 0$, the gradient of its score is negative,
+# and the loss falls when this score rises. With this line we will teach "it".
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -164,9 +164,9 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# A score is $s_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Take **one entry of a query**, $Q_{ic}$. It touches the scores of row $i$. It moves
-# $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$. The sum over all $j$ is $dQ_{ic} = \sum_j dS_{ij} K_{jc} / \sqrt{d_k}$, and that is
-# $dQ = dS\, K / \sqrt{d_k}$. And one entry of a key?
+# Last come queries and keys, which will learn whom "it" means. A score is $s_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. Take **one entry
+# of a query**, $Q_{ic}$. It touches the scores of row $i$ and moves $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$. The sum over all $j$ is
+# $dQ_{ic} = \sum_j dS_{ij} K_{jc} / \sqrt{d_k}$, and that is $dQ = dS\, K / \sqrt{d_k}$. And one entry of a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -176,8 +176,8 @@ my_d_key = ...  # replace this line by your function
 check("gradient-of-all-keys", my_d_key)
 
 # %% [markdown] id="key-turn-ours" tags=["ours"]
-# $K_{jc}$ touches the scores of column $j$. It moves $s_{ij}$ at the rate $Q_{ic} / \sqrt{d_k}$. The sum runs over all $i$, the first index of
-# $dS$, so $dS$ is transposed, as $P$ was in $dV = P^\top dZ$.
+# $K_{jc}$ touches the scores of column $j$ and moves $s_{ij}$ at the rate $Q_{ic} / \sqrt{d_k}$. The sum runs over all $i$, the first
+# index of $dS$, so $dS$ is transposed, as $P$ was in $dV = P^\top dZ$.
 #
 # ```python
 # def my_d_key(d_scores, query):
@@ -187,15 +187,15 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="backward-qk-both"
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. Query $i$ and key $j$ meet in both sums with the
-# same factor, $dS_{ij} / \sqrt{d_k}$. If it is negative, a step against the gradient adds a piece of the key to the query, and a piece of
-# the query to the key.
+# The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. Query $i$ and key $j$ meet in both sums with
+# the same factor, $dS_{ij} / \sqrt{d_k}$. If it is negative, a step against the gradient adds a piece of the key to the query, and a
+# piece of the query to the key.
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Your two functions and the formulas for $dQ$ and $dV$ make the whole program. `attention` is the function of lesson {lesson}`attention`. (If
-# a turn is still open, our answer stands in.)
+# Your two functions and the formulas for $dQ$ and $dV$ make the whole program, with `attention` from lesson {lesson}`attention`. (Our
+# answer stands in for an open turn.)
 
 # %% id="whole-code"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -212,8 +212,8 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="compare"
-# Is it right? PyTorch records every operation and goes back through its record. We compare on inputs of different sizes, since with
-# $d_k = d_v$ a wrong division by $\sqrt{d_v}$ would pass.
+# Is it right? PyTorch records every operation and goes back through its record. The inputs have different sizes, since with $d_k = d_v$ a
+# wrong division by $\sqrt{d_v}$ would pass.
 
 # %% id="compare-code"
 import torch
@@ -231,11 +231,11 @@ for name, our, their in zip("QKV", backward(*arrays, d_z), theirs, strict=True):
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *cat saw clock because it was curious*, "it" is the cat. If it was *broken*, "it" is the clock. Can attention learn this with your
-# backward pass if it never reads "curious" or "broken" together with "cat" or "clock"?
+# Now let your backward pass teach. In *cat saw clock because it was curious*, "it" is the cat, but if it was *broken*, "it" is the clock.
+# Can attention learn this if it never reads "curious" or "broken" together with "cat" or "clock"?
 #
-# There are four nouns and four endings. "Tired" and "curious" mean the animal, "heavy" and "broken" the thing. The model reads "tired" and
-# "heavy" with all four pairs of nouns, but "curious" and "broken" only with dog and stone:
+# There are four endings: "tired" and "curious" mean the animal, "heavy" and "broken" the thing. The model reads "tired" and "heavy" with
+# all four pairs of nouns, but "curious" and "broken" only with dog and stone:
 
 # %% id="train-data"
 nouns = ["cat", "dog", "clock", "stone"]
@@ -251,15 +251,17 @@ new = [([cat, clock], curious), ([cat, clock], broken)]
 print(len(read), "sentences to read,", len(new), "new ones")
 
 # %% [markdown] id="train-loss"
-# **The model.** "It" asks with a query that belongs to the ending, so there are four queries, all zero at first. Each noun has a key, at first with a 1 in
-# a place of its own and 0 elsewhere, so no two nouns are alike. The first noun of a pair has the value $(1, 0)$, and the second $(0, 1)$.
-# These do not learn here, so the output $z$ is just the two weights. Let $p$ be the weight of the right noun.
+# **The model.** Each ending has a query, zero at first, with which "it" asks. Each noun has a key, which begins with a 1 in a place of
+# its own and 0 elsewhere, so no two nouns are alike. Values stay fixed, $(1, 0)$ for the first noun of a pair and $(0, 1)$ for the
+# second, so the output $z$ is just the two weights.
 #
-# **The loss** is $-\ln p$, small if $p$ is near 1. Its derivative by $p$ is $-1/p$. So $dZ$ is $-1/p$ at the right noun, and 0 at the other.
+# **The loss** is $-\ln p$, where $p$ is the weight of the right noun, so it is small if $p$ is near 1. Its derivative by $p$ is $-1/p$,
+# so $dZ$ is $-1/p$ at the right noun, and 0 at the other.
 
 # %% [markdown] id="first-step"
 # The first sentence is *cat saw clock because it was tired*. Its query is zero, so both weights are $\frac12$, and $dZ = (-2, 0)$.
-# **Predict** by hand the gradients of the two scores by {eq}`score-gradient-against-mixture`, and then $dQ$ and $dK$. Here $\sqrt{d_k} = 2$.
+# **Predict** by hand the gradients of the two scores by {eq}`score-gradient-against-mixture`, and then $dQ$ and $dK$. Here
+# $\sqrt{d_k} = 2$.
 
 # %% id="first-step-code" tags=["predicted"]
 query, key, value = np.zeros((1, 4)), np.eye(4)[[cat, clock]], np.eye(2)
@@ -268,14 +270,14 @@ print("query:", d_query[0])
 print("keys of cat and clock:", *d_key)
 
 # %% [markdown] id="first-step-notice" tags=["answer"]
-# The value of "cat", $(1, 0)$, less the mixture, $(\frac12, \frac12)$, is $(\frac12, -\frac12)$. So its score gets
-# $\frac12 \cdot (-2) \cdot \frac12 = -\frac12$. In the same way the score of "clock" gets $+\frac12$. $dQ$ is $-\frac14$ of the key of
-# "cat" and $+\frac14$ of that of "clock". But $dK = 0$: a query that is zero teaches no key anything.
+# The value of "cat", $(1, 0)$, less the output, $(\frac12, \frac12)$, is $(\frac12, -\frac12)$. So its score gets
+# $\frac12 \cdot (-2) \cdot \frac12 = -\frac12$, and that of "clock" gets $+\frac12$. Then $dQ$ is $-\frac14$ of the key of "cat" and
+# $+\frac14$ of that of "clock". But $dK = 0$, because a query that is zero teaches no key anything.
 
 # %% [markdown] id="every-step"
 # And later steps? By {eq}`score-gradient-against-mixture` the score of the right noun gets $p \cdot (-\frac1p)(1 - p) = -(1 - p)$. The
-# other score gets $+(1 - p)$, for the row sums to 0. So *every* step whose query is not zero moves the key of the right noun along the query,
-# and the other key just as far the opposite way. Now we take 500 such steps, each of size 1:
+# other score gets $+(1 - p)$, for the row sums to 0. So *every* step whose query is not zero moves the key of the right noun along the
+# query, and the other key just as far the opposite way. Now we take 500 such steps of size 1:
 
 
 # %% id="train-code"
@@ -296,9 +298,9 @@ def ask(pair, ending, queries, keys):  # the weight of the right noun
 
 
 # %% [markdown] id="train-predict"
-# Does the right noun win in the new sentences? And must queries and keys both learn for that? In two controls one of them stays as it is.
-# **Predict** for each of the three models the weight of the right noun, in what was read and in the new sentences: is it near 1, or
-# $\frac12$?
+# Does the right noun win in the new sentences, and must queries and keys both learn for that? In two controls one of them stays as it is.
+# **Predict** for each of the three models whether the weight of the right noun is near 1 or $\frac12$, in what was read and in the new
+# sentences.
 
 # %% id="train-run" tags=["predicted"]
 ways = {"both learn": {}, "keys stay": {"key_step": 0}}
@@ -310,17 +312,17 @@ for name, steps in ways.items():
         print(f"{name}, {kind}: at least {lowest:.2f}")
 
 # %% [markdown] id="train-notice" tags=["answer"]
-# If both learn, it is 0.99 in the new sentences: "curious" finds the cat without having met it, and "broken" the clock.
+# If both learn, the weight is 0.99 in the new sentences: "curious" finds the cat without having met it, and "broken" the clock.
 #
-# If the keys stay, what was read is learned. But the query of "curious" collects only the keys that it meets, those of dog and stone. The
+# If the keys stay, what was read is learned, but the query of "curious" collects only the keys that it meets, those of dog and stone. The
 # keys of cat and clock have their 1 in other places, so "curious" gives both the score 0, and the weight $\frac12$. If the queries stay,
-# they are zero, so no key has a gradient, and nothing at all is learned.
+# they are zero, so no key has a gradient, and nothing is learned.
 
 # %% [markdown] id="train-map-question"
 # ## What the keys learned
 #
-# Here are the scores where the keys stayed, and where they learned. Pairs that never met are striped. Below stand
-# cosines between keys: 1 means the same direction, and $-1$ the opposite one.
+# How can "curious" find a noun it has never met? Here are the scores where the keys stayed and where they learned, with pairs that never
+# met striped. Below stand cosines between keys: 1 means the same direction, and $-1$ the opposite one.
 
 # %% id="train-map"
 models = [train(key_step=0), train()]
@@ -333,11 +335,12 @@ for name, (_, keys) in zip(("stay", "learn"), models, strict=True):
     print(f"keys that {name}: cat and dog {to_dog:.2f}, cat and clock {to_clock:.2f}")
 
 # %% [markdown] id="train-why"
-# No sentence says which nouns are alive, only which noun was right. But "tired" comes with cat and with dog, and moves both keys along its
-# query. "Heavy" moves both against its query. So the two keys become alike. "Curious" learns to find the dog, and so it finds the cat as well.
+# Now the keys of cat and dog are alike. Why? No sentence says which nouns are alive, only which noun was right. But "tired" comes with
+# cat and with dog and moves both keys along its query, and "heavy" moves both against its query. So the two become alike, and when
+# "curious" learns to find the dog, it finds the cat as well.
 #
-# If this is the reason, it must fail where no ending joins the cat and the dog. In this control "tired" and "heavy" come only with cat and
-# clock, and "curious" and "broken" only with dog and stone. **Predict** the weight of the right noun in what was read and in the new sentences.
+# If this is the reason, it must fail where no ending joins the cat and the dog. In this control "tired" and "heavy" come only with cat
+# and clock, and "curious" and "broken" only with dog and stone. **Predict** the weight of the right noun in both kinds of sentences.
 
 # %% id="apart-code" tags=["predicted"]
 apart = [([cat, clock], tired), ([cat, clock], heavy)]
@@ -352,13 +355,13 @@ found = [ask(*each, *model) > 0.5 for model in models for each in new]
 print(f"joined, from 50 random starts: {sum(found)} of {len(found)} new ones are right")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# What was read is learned, but in the new sentences the weight stays $\frac12$: nothing has made the cat like the dog. The last line is about
-# our orderly start. With endings that join the nouns, random queries and keys learn it nearly as well.
+# What was read is learned, but in the new sentences the weight stays $\frac12$: nothing has made the cat like the dog. The last line is
+# about our orderly start: with endings that join the nouns, random queries and keys learn it nearly as well.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient says what a small step does, and a large one may do the opposite. While every query gives a key the weight 0, by a
-# mask or by rounding, neither the key nor its value learns from this attention. And in our model we chose the word with whose query "it"
-# asks. A whole model must find that word itself.
+# **Limits.** A gradient says what a small step does, and a large one may do the opposite. While every query gives a key the weight 0, by
+# a mask or by rounding, neither the key nor its value learns from this attention. And in our model we chose the word with whose query
+# "it" asks, which a whole model must find itself.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -380,9 +383,10 @@ verify_lesson("gradients")
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row.
 # - Queries learn from keys and keys from queries, and a query that is zero teaches no key.
 #
-# What does a step teach attention to look at? At values that beat the present mixture and have some weight: the query gets a piece of
-# their keys, and their keys a piece of the query. In our model keys that answered the same query became alike, and so "curious", whose query
-# learned too, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# What does a step teach attention to look at? At values that cost less than the mean and have some weight: the query gets a piece of
+# their keys, and their keys a piece of the query. In our model keys that answered the same query became alike, and so "curious", whose
+# query learned too, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and
+# values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
@@ -445,9 +449,8 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # %% [markdown] id="deeper-step"
 # ## Deeper: which line is wrong?
 #
-# If a gradient is wrong, where is the mistake? Here are two backward passes, and in each we planted one wrong line. To find out which
-# gradients are right we move one entry at a time, as in the first cell. The loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, for
-# its gradient at the output is this $dZ$.
+# In each of these two backward passes we planted one wrong line. To find out which gradients are right, we move one entry at a time, as
+# in the first cell. The loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, for its gradient at the output is this $dZ$.
 
 # %% id="suspects"
 suspects = checking.suspects(seed=3)[:2]  # another seed draws others

@@ -3,10 +3,10 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The language model SmolLM2, in its smallest size, does this in 270 places, which are called *heads*. In each head every word
-# shares out its attention among itself and the words before it. Run the next two cells: click into a cell and press **Shift+Enter**. (If
-# you see a `ModuleNotFoundError`, start the course with `make lab`.)
+# In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at work
+# first. The language model SmolLM2, in its smallest size, does this in 270 places, called *heads*. In each head every word shares out its
+# attention among itself and the words before it. Run the next two cells: click into a cell and press **Shift+Enter**. (If you see a
+# `ModuleNotFoundError`, start the course with `make lab`.)
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -22,7 +22,7 @@ for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned from texts.
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has only learned from texts.
 #
 # But one word proves little. Which words does each word look at? Press one to see its shares.
 
@@ -32,7 +32,8 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Every word after "cat" gives its largest share to "cat", even the full stop. So is "cat" just popular? Put a colour in the place of "it":
+# Every word after "cat" gives its largest share to "cat", even the full stop. So is "cat" just popular, whoever asks? Put a colour in the
+# place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -46,25 +47,25 @@ for word in ("it", "blue"):
 # "Blue" hardly looks at the cat, so here the word that asks matters. But this is only one pair, in a head that we picked. Lesson
 # {lesson}`self_attention` tries many pairs, and also what the model does without this head.
 #
-# The lit part of this drawing is what a head does. You need not understand it yet; at the end you will have calculated all of it.
+# The lit part of this drawing is what a head does. You need not understand it yet: at the end you will have calculated all of it.
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="how"
-# We are going to build one head, with numbers so small that you can do every product without paper.
+# Now we build one head ourselves, with numbers that you can multiply without paper.
 #
 # **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
 # At *Your turn*, replace the dots, and a check judges your answer. *Deeper* sections are folded, and nothing else needs them. What you
-# change here is kept in `work/lessons/`, and nothing overwrites it.
+# change here is kept in `work/lessons/` and never overwritten.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
 #
-# To a machine a word is a list of numbers. A model learns them, hundreds for each word. We choose ours, only three: how much the
-# word is *alive*, how much it *tells* what somebody does or is, and how *open* it is, which means that it waits for another word, as a
-# pronoun waits for its noun.
+# To a machine a word is a list of numbers. A model learns them, hundreds for each word; we choose ours, only three: how much the word is
+# *alive*, how much it *tells* what somebody does or is, and how *open* it is, which means that it waits for another word, as a pronoun
+# waits for its noun.
 
 # %% id="words"
 from attn_course.sentence import CONTENT, TOKENS, labelled
@@ -77,10 +78,11 @@ print(labelled(X, columns=("alive", "tells", "open")))
 #
 # - its **query** is a wish: what the word looks for,
 # - its **key** is a name badge: what it shows to the others,
-# - its **value** is a present for everybody who finds the word, and it is never used up.
+# - its **value** is a present, never used up, for everybody who finds the word.
 #
-# The badge shows the three numbers of the word, and as a fourth *alive* minus *tells*. The wish of "it" is $(2, 0, -2, 2)$: somebody
-# alive, please, not open like "it" itself, and more alive than telling. How well does the cat fit this wish?
+# The badge shows the three numbers of the word, and as a fourth *alive* minus *tells*, because "tired" is a little alive too but tells
+# more. The wish of "it" is $(2, 0, -2, 2)$: somebody alive, please, not open like "it" itself, and more alive than telling. (In section
+# {section}`projections` both come from matrices.) How well does the cat fit this wish?
 
 # %% id="cat"
 import numpy as np
@@ -94,9 +96,9 @@ print("products:    ", query_of_it * key[1])
 print("together:    ", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
-# This sum of products is the dot product of the two lists, and is called the **score** here. A positive product speaks for a word, and a
-# negative one against it. "Tired" is a little alive but tells more, so its badge is $(1, 2, 0, -1)$, and its products balance:
-# $2 \cdot 1 + 2 \cdot (-1) = 0$. And here are the scores of all seven words:
+# This sum of products is the dot product of the two lists, and here it is called the **score**. A positive product speaks for a word, and
+# a negative one against it. The badge of "tired" is $(1, 2, 0, -1)$, and its products balance: $2 \cdot 1 + 2 \cdot (-1) = 0$. Here are
+# all seven scores:
 
 # %% id="hook-code"
 scores = key @ query_of_it  # all seven dot products at once
@@ -120,14 +122,14 @@ check("scores-by-hand", my_three)
 # ## From scores to shares
 #
 # "Cat" has the score 8, and the next best is 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
-# are positive and sum to 1. They are made in three steps:
+# are positive and sum to 1, and three steps make them:
 #
 # 1. Divide each score by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has. Ours have four, so we divide by 2.
 # 2. Raise $e \approx 2.72$ to each result. The power is always positive, and a word that leads by 2 in the score gets $e$ times as much.
 # 3. Divide each power by the sum of all seven.
 #
-# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it is an
-# exponential.
+# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it
+# is an exponential.
 
 # %% id="weights-table"
 half = scores / 2
@@ -145,9 +147,8 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Now "it" collects the presents. The value of a word is its first two numbers, *alive* and *tells*. From each word "it" takes
-# the weight times the value, and adds up. So it takes home an average of all seven values, in which "cat" counts for 95
-# percent:
+# Now "it" collects the presents. The value of a word is its first two numbers, *alive* and *tells*. From each word "it" takes the weight
+# times the value, and adds it all up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -158,15 +159,15 @@ print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
 print("the output of it:", output.round(3))
 
 # %% [markdown] id="average-notice"
-# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model puts the outputs of its heads side
-# by side, multiplies them by one more learned matrix, and adds the result to the numbers of the word that asked.
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model puts the outputs of its heads
+# side by side, multiplies them by one more learned matrix, and adds the result to the numbers of the word that asked.
 #
-# No step here is a rule about pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of the
-# first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out what a
-# pronoun stands for (Vaswani et al., 2017, appendix).
+# No step here is a rule about pronouns: we chose the numbers so that the head finds the cat, and a model learns its own. The authors of
+# the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out what
+# a pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="because"
-# **Predict.** The query of "because" is $(0, 0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words?
+# And a word that looks for nothing? The query of "because" is $(0, 0, 0, 0)$. **Predict** which weights it gives to the seven words.
 
 # %% id="because-code" tags=["predicted"]
 powers = np.exp(key @ np.zeros(4) / 2)
@@ -176,10 +177,10 @@ print("output of because: ", (shares @ value).round(2))
 
 # %% [markdown] id="because-answer" tags=["answer"]
 # Each word gets $1/7$, about 0.14, because every score is 0 and $e^0 = 1$. So the output is the plain average of all values,
-# $(3/7, 5/7)$. Weights sum to 1, and therefore even a word that looks for nothing gives its attention to somebody.
+# $(3/7, 5/7)$. Weights sum to 1, so even a word that looks for nothing gives its attention to somebody.
 
 # %% [markdown] id="code-turn"
-# **Your turn.** {turn}`output-of-one-query`
+# Both words took the same steps. **Your turn.** {turn}`output-of-one-query`
 
 # %% id="code-turn-code" tags=["your-turn"]
 my_answer = ...  # replace this line by your function, def my_answer(query, ...):
@@ -198,8 +199,9 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way
-# $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many times its query takes each row of $W_Q$:
+# The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$, and in the same
+# way $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix, so the three numbers of a word say
+# how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -210,19 +212,19 @@ print("X W_K are the keys:", np.array_equal(X @ W_K, key))
 
 # %% [markdown] id="projections-predict"
 # "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as in your first turn.
-#
-# **Predict.** The numbers of "cat" are $(2, 0, 0)$. What is its query, and what does the cat look for?
+# **Predict** the query of "cat", whose numbers are $(2, 0, 0)$. What does the cat look for?
 
 # %% id="projections-same" tags=["predicted"]
 print("query of cat:", query[1])
 print("query of it: ", query[4])
 
 # %% [markdown] id="projections-answer" tags=["answer"]
-# It is $(0, 2, 0, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the last
-# row, and this is the wish $(2, 0, -2, 2)$ that we gave it.
+# It is $(0, 2, 0, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the
+# last row, which is the wish $(2, 0, -2, 2)$ that we gave it.
 
 # %% [markdown] id="limits"
-# **Predict.** "Cat" and "was" change places: `the was sat because it cat tired`. What does "it" take home now?
+# Does it matter where a word stands? Let "cat" and "was" change places: `the was sat because it cat tired`. **Predict** what "it" takes
+# home now.
 
 # %% id="order-code" tags=["predicted"]
 order = [0, 5, 2, 3, 4, 1, 6]  # "cat" and "was" change places
@@ -231,8 +233,8 @@ print("before:", output.round(2))
 print("after: ", (powers / powers.sum() @ value[order]).round(2))
 
 # %% [markdown] id="order-answer" tags=["answer"]
-# It takes home the same. Each word keeps its query, key and value, because these numbers do not say where a word stands, and the order of
-# the terms does not change a sum. Lesson {lesson}`self_attention` gives words a place.
+# The same, because each word keeps its query, key and value: these numbers do not say where it stands, and the order of terms does not
+# change a sum. Lesson {lesson}`self_attention` gives words a place.
 
 # %% [markdown] id="formula"
 # ## All words at once
@@ -246,8 +248,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 # is $2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8$.
 
 # %% [markdown] id="formula-weights"
-# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The
-# weights of this word are powers of $e$, divided by their sum over all words that are asked:
+# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks, and the weights of this
+# word are powers of $e$, divided by their sum over all words that are asked:
 #
 # $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
 #
@@ -255,8 +257,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of each row
-# of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of each
+# row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"
@@ -283,10 +285,9 @@ print(labelled(P @ value, columns=("alive", "tells")))
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
-# of `W_Q` say what a person, a thing and an open word look for, and a badge shows just the three numbers. Run the cell. Then take a
-# sentence and numbers of your own, give numbers to its noun and its pronoun, and make the one find the other: `the cup fell because it was full`, for
-# a start.
+# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows of
+# `W_Q` say what a person, a thing and an open word look for, and a badge shows just the three numbers. Run the cell, then take a sentence
+# of your own, such as `the cup fell because it was full`: give numbers to its noun and its pronoun, and make the one find the other.
 
 # %% id="own-code"
 import numpy as np
@@ -389,7 +390,7 @@ break_the_machine()
 # %% [markdown] id="deeper-map"
 # ## Deeper: The lessons, and which builds on which
 #
-# Each frame of the drawing at the beginning leads to a lesson. These are all of them:
+# Each frame of the drawing at the beginning leads to one of these lessons:
 
 # %% id="map-table"
 from IPython.display import Markdown, display

@@ -174,6 +174,39 @@ check("attention-of-batches", my_batched_attention)
 #
 # `keepdims=True` keeps an axis of length 1 for the division.
 
+# %% [markdown] id="cost"
+# ## What it costs
+#
+# Right or wrong, the line of 2022 works on a table in which every query meets every key. We count a multiplication and its addition as 2
+# operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two
+# products take
+#
+# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
+#
+# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens
+# of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
+# same output without storing them.
+
+# %% [markdown] id="traffic"
+# Numbers must also travel between memory and processor. Let scores, softmax and output be three separate steps: the first reads $Q$ and
+# $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$. So the
+# table of all pairs travels four times:
+#
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+#
+# A fast processor does hundreds of operations while one number arrives. **Predict** the operations for each number moved, for 1 query and
+# for 8192, each time with 8192 keys and vectors of 64 entries.
+
+# %% id="traffic-code" tags=["predicted"]
+for q_len in (1, 8192):
+    flops = 2 * q_len * 8192 * (64 + 64)
+    moved = (q_len + 8192) * (64 + 64) + 4 * q_len * 8192
+    print(f"{q_len:4} queries: {flops / moved:4.1f} operations a number")
+
+# %% [markdown] id="traffic-notice" tags=["answer"]
+# About 2 with one query, which uses each number of the keys and values once, for one multiplication and one addition. So with one new
+# token at a time such a processor mostly waits for memory, and even at 64 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
+
 # %% [markdown] id="spot"
 # ## Two mistakes and the tests that find them
 #
@@ -228,39 +261,6 @@ for name, f in {whose: attend, "one": one, "two": two}.items():
 # (batch, query, key) in `one`. "That's a typo and a big bug!" was the author's answer. Yet the reader had trained the model around it,
 # which draws pictures, with axis 1 and with axis 2, and reported pictures about equally good. If that is right, such a mistake need not
 # show in training at all: one has to read the line, or test it.
-
-# %% [markdown] id="cost"
-# ## What it costs
-#
-# Right or wrong, the line of 2022 works on a table in which every query meets every key. We count a multiplication and its addition as 2
-# operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two
-# products take
-#
-# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
-#
-# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens
-# of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
-# same output without storing them.
-
-# %% [markdown] id="traffic"
-# Numbers must also travel between memory and processor. Let scores, softmax and output be three separate steps: the first reads $Q$ and
-# $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$. So the
-# table of all pairs travels four times:
-#
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
-#
-# A fast processor does hundreds of operations while one number arrives. **Predict** the operations for each number moved, for 1 query and
-# for 8192, each time with 8192 keys and vectors of 64 entries.
-
-# %% id="traffic-code" tags=["predicted"]
-for q_len in (1, 8192):
-    flops = 2 * q_len * 8192 * (64 + 64)
-    moved = (q_len + 8192) * (64 + 64) + 4 * q_len * 8192
-    print(f"{q_len:4} queries: {flops / moved:4.1f} operations a number")
-
-# %% [markdown] id="traffic-notice" tags=["answer"]
-# About 2 with one query, which uses each number of the keys and values once, for one multiplication and one addition. So with one new
-# token at a time such a processor mostly waits for memory, and even at 64 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
 
 # %% [markdown] id="layer"
 # ## A layer of your own

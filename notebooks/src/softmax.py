@@ -11,7 +11,7 @@
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are the halved scores of lesson {lesson}`start`:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores of lesson {lesson}`start`, halved:
 
 # %% id="first"
 import numpy as np
@@ -67,7 +67,7 @@ alive("softmax")
 # As Shannon told it, John von Neumann advised the name that the formula had in physics, **entropy**: "no one knows what entropy really is,
 # so in a debate you will always have the advantage."
 #
-# Add entropy to the average score, for three choices of weights and the scores $(0, 1, 2)$:
+# Now add entropy to the average score, for three choices of weights and the scores $(0, 1, 2)$:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -139,7 +139,7 @@ for temperature in ("0.5", "1", "2"):
     print("  tokens that hold 90 %:", found["words that hold 90 %"])
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
-# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ keeps the order of scores.
+# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" stays first, since dividing by $T$ keeps the order of scores.
 # At $T = 2$ the first three together have less than 0.1, and thousands of tokens with a tiny weight each share the rest.
 
 # %% [markdown] id="lemma"
@@ -212,7 +212,7 @@ for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
 # "Cat" pays nearly all, while "sat" and "it" pay least, because each other token pays in proportion to its weight.
 
 # %% [markdown] id="derivative-turn"
-# **Your turn: a formula.** {turn}`softmax-derivative` The check evaluates the LaTeX, so any equal form counts.
+# **Your turn: a formula**, for a softmax with factors. {turn}`softmax-derivative` Any equal form counts.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
@@ -256,7 +256,7 @@ check("pull-back-one-row", my_pull)
 # It never builds $J$, which for a row of 100,000 keys would have $10^{10}$ entries.
 
 # %% [markdown] id="loss-predict"
-# Try both on the scores $(7, 1, 0)$: a model is sure of the first token, but the third comes. **Predict** for each loss how large the third
+# Try both losses on the scores $(7, 1, 0)$: a model is sure of the first token, but the third comes. **Predict** for each loss how large the third
 # slope is: about 1, about 0.1, or less than 0.01?
 
 # %% id="squared-error-code" tags=["predicted"]

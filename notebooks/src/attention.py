@@ -46,7 +46,7 @@ figures.machine("attention", QUERY[0], keys, values)
 # %% [markdown] id="by-hand-weights"
 # The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$. Each
 # word also has a value, three numbers that it hands on, and the output averages the values with these weights. **Predict** which share of
-# the weight the four words with the score 0 get together.
+# the weight the four words with score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
 dots = keys @ q
@@ -79,8 +79,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="all-outputs"
-# Now comes the step of that line. Row $i$ belongs to one query, and its weights must sum to 1, so the softmax treats each row by itself
-# and sums over the keys:
+# The line of 2022 belongs to the next step. Row $i$ belongs to one query, and its weights must sum to 1, so the softmax treats each row
+# by itself and sums over the keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
@@ -96,7 +96,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of the Transformer paper, and that line should be its softmax.
+# with the softmax taken along each row. This is the first equation of the Transformer paper, and the line of 2022 should be its softmax.
 
 # %% [markdown] id="matrix-predict"
 # When "sat" asks, its dot product with the key of "cat" is 8, and so the score 4, while "because" has the score 0. The query of "was" is
@@ -138,9 +138,9 @@ figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
-# Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them, be they sentences, heads, or both. NumPy's `@` multiplies the last two axes and
-# carries the leading ones along. `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the order of all axes.
+# Nothing mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and features,
+# and $b$ stands for **all** axes before them, be they sentences, heads, or both. NumPy's `@` multiplies the last two axes and carries the
+# leading ones along. `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -210,8 +210,8 @@ for q_len in (1, 8192):
 # %% [markdown] id="spot"
 # ## Two mistakes and the tests that find them
 #
-# Now we can judge the line of 2022. From here on your function is called `attend`, and `one` and `two` should compute the same, but have
-# one mistake each:
+# Now we can judge the line of 2022. From here on your function is called `attend`; `one` and `two` should compute the same, but have one
+# mistake each:
 
 # %% id="spot-code"
 attend, whose = my_batched_attention, "yours"
@@ -233,8 +233,8 @@ def two(q, k, v):
 # %% [markdown] id="spot-predict"
 # In `one` the softmax runs over the queries, and `two` joins batch and positions. The first of two tests takes our sentence as a batch of
 # one, with the identity matrix for its values. As $P I = P$, the output is the weights themselves, and "cat" must give "sat" 0.344. The
-# second takes the sentence twice, changes the keys of the second copy, and checks that the first keeps its outputs. **Predict** which
-# function fails which test.
+# second takes the sentence twice, changes the keys of the second copy, and checks that the first copy keeps its outputs. **Predict**
+# which function fails which test.
 
 
 # %% id="spot-table" tags=["predicted"]
@@ -325,7 +325,7 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines (or the course's) ran in all its 30 layers for every token.
+# If the model is on your machine, your lines (or the course's) ran in all 30 layers for every token.
 #
 # What does the mistake of 2022 do here? We let the model run with `one`, while a single query asks at a time. **Predict** the seven
 # weights that `one` then gives to our seven keys. Will the model still write sentences?

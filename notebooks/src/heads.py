@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that
+# One head gives each position one row of weights, but a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
 # **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections and the
@@ -10,10 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# Here is a task that asks for two things at once. A ring has eight places, and on each stands one of eight symbols, drawn at random, so a
-# symbol may repeat. For each place a layer of attention reads a vector for its symbol plus one for the place. From what the layer returns
-# there, a linear map must name the symbol before and the symbol after. We train this twice, with one head of width 32 and with two of
-# width 16.
+# A ring has eight places, and on each stands one of eight symbols, drawn at random, so a symbol may repeat. A layer of attention reads,
+# for each place, a vector for its symbol plus one for the place. From what it returns there, a linear map must name the symbol before and
+# the symbol after. We train this twice, with one head of width 32 and with two of width 16.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import named, trained
@@ -26,8 +25,7 @@ for n_heads, ring in rings.items():
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. One head names one of them every time, but the other in about one case of eight, which is as
-# good as guessing. Where does a second head sit? This is the machine of lesson {lesson}`attention`, with the parts lit that several heads
-# need:
+# good as guessing. Here is the machine of lesson {lesson}`attention`, with the parts lit that several heads need:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -37,16 +35,16 @@ figures.machine()
 # %% [markdown] id="why"
 # ### What does the one head lack?
 #
-# Picture one head at one place: it holds one row of weights, and returns one mixture of what all places hold. Suppose that the row
-# ignores the symbols: the place before always has the weight $p$, and the place after the weight $r$. If $p = r$, then *red* before and
-# *blue* after give the same mixture as *blue* before and *red* after, and nobody can tell them apart. If $p > r$, the mixtures differ,
-# but the symbol before is always the louder one. So a linear map that listens for the quieter one cannot always name it, and here is why.
+# At each place one head returns one mixture, made by one row of weights. Suppose that the row ignores the symbols: the place before
+# always has the weight $p$, and the place after $r$. If $p = r$, then *red* before and *blue* after give the same mixture as *blue*
+# before and *red* after, and nobody can tell them apart. If $p > r$, the mixtures differ. But the symbol before counts more, and the
+# linear map cannot always name the symbol *after*. Here is why.
 
 # %% [markdown] id="why-lead"
-# To name the symbol after, the linear map makes a number for each symbol, and its answer is the symbol with the largest number. We watch
-# only two symbols, $a$ and $b$. The **lead** of $b$ is the number of $b$ minus the number of $a$. It is linear in the mixture, so each
-# place adds its weight times a number, $u_a$ or $u_b$, which belongs to the symbol on it. We change only the symbols before and after, so
-# everything else adds one fixed number $c$.
+# To name the symbol after, the linear map makes a number for each symbol, and its answer is the symbol with the largest. For two symbols
+# $a$ and $b$, the **lead** of $b$ is the number of $b$ minus that of $a$. The lead is linear in the mixture, so a place adds its weight
+# times a number that belongs to its symbol, $u_a$ or $u_b$. We change only the symbols before and after, so everything else adds one
+# fixed number $c$.
 
 # %% [markdown] id="why-after"
 # The lead must be positive if $b$ stands after, and negative if $a$ does, also where both places hold the same symbol:
@@ -58,22 +56,21 @@ figures.machine()
 # | $b$ | $b$ | $(p + r)\, u_b + c$ | positive |
 # | $a$ | $a$ | $(p + r)\, u_a + c$ | negative |
 #
-# A positive lead minus a negative one is positive. The third minus the fourth is $(p + r)\,(u_b - u_a)$, so $u_b > u_a$: each symbol
-# speaks for itself. The first minus the second is $(p - r)\,(u_a - u_b)$, so $u_a > u_b$, because the louder place holds the wrong symbol
-# there. Both cannot be true.
+# A positive lead minus a negative one is positive. So the third minus the fourth, $(p + r)\,(u_b - u_a)$, says that $u_b > u_a$, while
+# the first minus the second, $(p - r)\,(u_a - u_b)$, says that $u_a > u_b$. Both cannot be true.
 #
-# If $p < r$, the same argument says that the head cannot always name the symbol *before*.
+# If $p < r$, the linear map cannot always name the symbol *before*, by the same argument.
 
 # %% [markdown] id="why-both"
-# So one row of weights cannot serve both questions every time, however wide the head is, while several heads have several rows. Beside
-# the sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output.
-# (Section {section}`more` looks at a trained head, and breaks the second condition.)
+# So one row of weights cannot serve both questions every time, however wide the head is, but several heads have several rows. Beside the
+# sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output. (Section
+# {section}`more` looks at a trained head, and breaks the second condition.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# How does one layer get several rows of weights? We cut the columns of the queries into blocks, and likewise those of the keys and of the
-# values. A **head** is one block of each, and attends for itself:
+# How does one layer get several rows of weights? We cut the columns of queries, keys and values into blocks. A **head** is one block of
+# each, and attends for itself:
 
 # %% id="attend"
 import numpy as np
@@ -89,8 +86,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# The smallest case has two heads of one column each, so the root of their width is 1. In *the cat sat*, the word "sat" asks with the
-# query $(\ln 8, \ln 8)$:
+# Let two heads have one column each, so that the root of their width is 1. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
 #
 # | | key | value |
 # |---|---|---|
@@ -99,7 +95,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
 # The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and
-# 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
+# 1, with the sum 10: "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
 #
 # **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or the same two
 # numbers?
@@ -115,23 +111,23 @@ for name, columns in readers.items():
 
 # %% [markdown] id="small-answer" tags=["answer"]
 # The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score
-# and so the same weight, less than one half, and it returns less of both. Two heads found a word each, while the wide head had to share
-# its one row between them.
+# and so the same weight, less than one half, and returns less of both. Two heads found a word each, while the wide head had to share its
+# one row between them.
 
 # %% [markdown] id="columns"
-# What happens to the matrices? Each column of $X W_Q$ is $X$ times one column of $W_Q$, so cutting the queries of $H$ heads is the same
-# as giving each head a narrow matrix of its own:
+# Now with letters. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so cutting the queries of $H$ heads is the same as giving
+# each head a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# The input $X$ is not cut: every head reads all of its features. Let its queries and keys have the width $d_k$, and its values the width
-# $d_v$. On its block, a head is attention as before:
+# The input $X$ is not cut: every head reads all of its features. On its block, a head with queries and keys of width $d_k$ and values of
+# width $d_v$ is attention as before:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$, the width of one head. (The formulas and the next figure
-# count heads from 1; code does from 0, and so do names such as "head 0 of layer 16".)
+# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$. (The formulas and the next figure count heads from 1; code
+# and names such as "head 0 of layer 16" count from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -154,9 +150,9 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Libraries have no loop here: they make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give the right shape, but
-# `reshape` reads the numbers row by row and fills the new shape in this order. So we change the last of four positions, which code calls
-# 3. **Predict** which heads notice it in each of the two.
+# Instead of looping, libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape, but
+# `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
+# **Predict** which heads notice it in each cut.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -171,19 +167,19 @@ for name, cut in cuts.items():
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
 # Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last
-# "head" gets any number of position 3. Split the last axis first, and **then** move the axis of heads to the front, because a test of
-# shapes does not find this mistake.
+# "head" gets any number of position 3. A test of shapes does not find this mistake. Split the last axis first, and **then** move the axis
+# of heads to the front.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# Every position now has $H$ outputs of width $d_v$, side by side, but a token has the width $d$ ($d_{\mathrm{model}}$ in the machine).
-# One more matrix maps them back:
+# Every position now has $H$ outputs of width $d_v$, side by side, and one more matrix maps them back to the width $d$ of the tokens
+# ($d_{\mathrm{model}}$ in the machine):
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
 #
-# What does it do to each head? Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the
+# What happens to each head? Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the
 # rows:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
@@ -224,9 +220,8 @@ if my_heads is ... or my_layer_without is ...:  # not written yet
     print("the course's layer stands in; write your functions above")
 
 # %% [markdown] id="silence-ring"
-# With it we can ask what each head of the ring has learned. The layer gets the queries, keys and values of the ring and the matrix $W_O$
-# that we trained, and we silence head 0, then head 1. Which head has which neighbour nobody can know. **Predict** how often the
-# neighbours are named then.
+# What have the heads of the ring learned? We give the layer their queries, keys and values and the trained $W_O$, and silence head 0,
+# then head 1. Which head has which neighbour nobody can know. **Predict** how often the neighbours are named then.
 
 # %% id="silence-ring-code" tags=["predicted"]
 from attn_course.experiments.ring import named_by
@@ -251,11 +246,10 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## One head of 270
 #
-# The ring is small. Does your layer also do what a layer of a real language model does? SmolLM2, here in its smallest size, has 30 layers
-# of nine heads, and we take the queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three
-# neighbouring heads share keys and values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later
-# tokens, so we ask for the last token. If the model is on your machine, the cell compares what your layer and the model's own layer
-# return:
+# Does your layer do what a layer of a real language model does? SmolLM2, here in its smallest size, has 30 layers of nine heads, and we
+# take the queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads share
+# keys and values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later tokens, so we ask for the
+# last token. If the model is on your machine, the cell compares what your layer and the model's own layer return:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -267,9 +261,8 @@ if model.is_here:
     print(f"largest difference: {np.abs(ours - returned[-1]).max():.6f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000003 here, for numbers up to 6. On the ring each head had a neighbour of its own, so do these heads divide their work,
-# too? We begin with the token before, and ask for each of the 270 heads how much weight it gives to this token, on average over the
-# tokens after the first.
+# It printed 0.000003 here, for numbers up to 6. Do such heads divide their work, as on the ring? For each of the 270 heads we ask how
+# much weight it gives to the token before, on average over the tokens after the first.
 
 # %% id="real-maps"
 figures.looking_back(model.maps(sentence), model.tokens(sentence))
@@ -277,18 +270,17 @@ figures.looking_back(model.maps(sentence), model.tokens(sentence))
 # %% [markdown] id="real-copy"
 # Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose that a text has had "red
 # sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the word before me is red". In a later
-# layer, at the second "red", another head can look for this note, and it finds "sun", the word that came next. In this way a model could
-# copy, and SmolLM2 does copy:
+# layer, at the second "red", another head can look for this note and find "sun", the word that came next. In this way a model could copy,
+# and SmolLM2 does copy:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
-# But does it copy with these four heads, and do they share the work? As on the ring, we silence: first head 0 of layer 16; then, as a
-# control, head 3 of that layer; then the three others of the four at once. Each time the model continues our list. It also reads a text
-# of 50 random tokens followed by the same 50, and we count which share of the second round it names right, for six such texts. As a
-# second control it names the next tokens of a story.
+# Do the four heads share this work? We silence head 0 of layer 16; then, as a control, head 3 of that layer; then the three others of the
+# four at once. Each time the model continues our list. It also reads a text of 50 random tokens followed by the same 50, and for six such
+# texts we count which share of the second round it names right. As a second control it names the next tokens of a story.
 #
 # **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not
 # tell.
@@ -306,8 +298,8 @@ for name, silent in SILENT.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the list stops, and at most an eighth of the random tokens is right in any draw. Without the three others the model keeps
 # most of its copying, so the four do not share the work evenly. The story falls from 0.35 to 0.33, about as much as without the three
-# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show, and lesson {lesson}`induction`
-# goes on from here.
+# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes
+# on.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -328,9 +320,9 @@ verify_lesson("heads")
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A map does not say what a head is for. Silence it, and other heads for control.
 #
-# What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads can read
-# several things at once and keep them apart for a linear map that reads the layer, with no more parameters. Next, lesson
-# {lesson}`cross_attention` lets one sequence ask another.
+# One wide head mixes all that it reads by one row of weights, while several narrow heads can read several things at once and keep them
+# apart for a linear map that reads the layer, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask
+# another.
 
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?

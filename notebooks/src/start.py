@@ -148,7 +148,7 @@ print("sum of the powers:", powers.sum().round(2))
 # ## What "it" takes home
 #
 # Now "it" collects the presents. The value of a word is its first two numbers, *alive* and *tells*. From each word "it" takes the weight
-# times the value, and adds it all up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
+# times the value, and adds up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -176,8 +176,8 @@ print("weights of because:", shares.round(2))
 print("output of because: ", (shares @ value).round(2))
 
 # %% [markdown] id="because-answer" tags=["answer"]
-# Each word gets $1/7$ because every score is 0 and $e^0 = 1$. So the output is the plain average of all values, $(3/7, 5/7)$. Weights sum
-# to 1, so even a word that looks for nothing gives its attention to somebody.
+# Each word gets $1/7$, about 0.14, because every score is 0 and $e^0 = 1$. So the output is the plain average of all values,
+# $(3/7, 5/7)$. Weights sum to 1, so even a word that looks for nothing gives its attention to somebody.
 
 # %% [markdown] id="code-turn"
 # Every word takes these steps. **Your turn.** {turn}`output-of-one-query`

@@ -12,7 +12,7 @@
 #
 # In "the cat sat because it was tired" let the query of "because" be zero. Then its scores are 0, so each weight is $\frac17$, and its
 # output $z$ is the mean of the values. The loss $L=-z_1+2z_2$ wants a large first and a small second entry. **Predict** for which words
-# the loss falls when the cell raises their score and no other.
+# the loss falls when their score rises and the others stay.
 
 # %% id="hook-code" tags=["predicted"]
 import numpy as np
@@ -37,9 +37,9 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # "the", "because" and "it", whose values are zero: they add nothing to the output. Why does the loss fall when *their* scores rise?
 
 # %% [markdown] id="hook-time"
-# Every number took two evaluations of the loss, but one sweep back finds all gradients. Here is its map, attention with its arrows turned
-# round: $dZ$ stands for the gradient with respect to the output $Z$ (not a small change of it), $dP$ for that with respect to the
-# weights, and so on. Here $dS$ will explain the sevenths, and $dQ$ and $dK$ will teach "it".
+# Each of these numbers took two evaluations of the loss, but one sweep back finds all gradients. Here is its map, attention with its
+# arrows turned round: $dZ$ stands for the gradient with respect to the output $Z$ (not a small change of it), $dP$ for that with respect
+# to the weights, and so on. Here $dS$ will explain the sevenths, and $dQ$ and $dK$ will teach "it".
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -54,8 +54,8 @@ figures.machine()
 
 # %% [markdown] id="backward-chain"
 # One rule gives all gradients. Let the loss $L$ be differentiable, and depend on $Q$, $K$ and $V$ only through $Z$. We are given $dZ$,
-# with $dZ_{ia} = \partial L / \partial Z_{ia}$ for entry $a$ of output $i$. For the loss above, its row for "because" is $(-1, 2)$. Now
-# take any one number $x$ that goes into $Z$, and write $dx$ for $\partial L / \partial x$. By the chain rule,
+# with $dZ_{ia} = \partial L / \partial Z_{ia}$ for entry $a$ of output $i$. For the loss above, its row for "because" is $(-1, 2)$. Take
+# any number $x$ that goes into $Z$, and write $dx$ for $\partial L / \partial x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
@@ -212,8 +212,8 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="compare"
-# Is it right? PyTorch records every operation and goes back through its record. The inputs have different sizes, since with $d_k = d_v$ a
-# wrong division by $\sqrt{d_v}$ would pass.
+# Is it right? PyTorch records every operation and goes back through its record. We compare on inputs of different sizes, since with
+# $d_k = d_v$ a wrong division by $\sqrt{d_v}$ would pass.
 
 # %% id="compare-code"
 import torch

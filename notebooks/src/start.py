@@ -44,8 +44,8 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}, and most to "{most}"')
 
 # %% [markdown] id="where"
-# "Blue" hardly looks at the cat, so here the word that asks matters. But this is only one pair, in a head that we picked. Lesson
-# {lesson}`self_attention` tries many pairs, and also what the model does without this head.
+# "Blue" hardly looks at the cat, so here the word that asks matters. But this is one pair, in a head that we picked. Lesson
+# {lesson}`self_attention` tries many pairs, and also the model without this head.
 #
 # The lit part of this drawing is what a head does. You need not understand it yet: at the end you will have calculated all of it.
 
@@ -53,7 +53,7 @@ for word in ("it", "blue"):
 figures.machine()
 
 # %% [markdown] id="how"
-# Now we build one head ourselves, with numbers that you can multiply without paper.
+# Now we build one head, with numbers that you can multiply without paper.
 #
 # **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
@@ -97,15 +97,15 @@ print("together:    ", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
 # This sum of products is the dot product of the two lists, and here it is called the **score**. A positive product speaks for a word, and
-# a negative one against it. The badge of "tired" is $(1, 2, 0, -1)$, and its products balance: $2 \cdot 1 + 2 \cdot (-1) = 0$. Here are
-# all seven scores:
+# a negative one against it. The badge of "tired" is $(1, 2, 0, -1)$, and its fourth number takes back what its first gives:
+# $2 \cdot 1 + 2 \cdot (-1) = 0$. Here are all seven scores:
 
 # %% id="hook-code"
 scores = key @ query_of_it  # all seven dot products at once
 print(labelled(scores[:, None], columns=["score"]))
 
 # %% [markdown] id="hook-answer"
-# Only "cat" has a positive score. "It" does not even fit its own wish, since it is open by 2, and the wish counts this with $-2$.
+# Only "cat" has a positive score. Not even "it" fits its own wish, since it is open by 2, and the wish counts this with $-2$.
 
 # %% [markdown] id="check-turn"
 # **Your turn.** {turn}`scores-by-hand`
@@ -148,7 +148,7 @@ print("sum of the powers:", powers.sum().round(2))
 # ## What "it" takes home
 #
 # Now "it" collects the presents. The value of a word is its first two numbers, *alive* and *tells*. From each word "it" takes the weight
-# times the value, and adds it all up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
+# times the value, and adds up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -180,7 +180,7 @@ print("output of because: ", (shares @ value).round(2))
 # $(3/7, 5/7)$. Weights sum to 1, so even a word that looks for nothing gives its attention to somebody.
 
 # %% [markdown] id="code-turn"
-# Both words took the same steps. **Your turn.** {turn}`output-of-one-query`
+# Every word takes these steps. **Your turn.** {turn}`output-of-one-query`
 
 # %% id="code-turn-code" tags=["your-turn"]
 my_answer = ...  # replace this line by your function, def my_answer(query, ...):
@@ -199,9 +199,9 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$, and in the same
-# way $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix, so the three numbers of a word say
-# how many times its query takes each row of $W_Q$:
+# A model calculates the wishes: the words are the rows of a matrix $X$, the queries are the rows of $Q = X W_Q$, and the matrix $W_Q$ is
+# learned. In the same way $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix, so the three
+# numbers of a word say how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])

@@ -28,7 +28,7 @@ except ModuleNotFoundError:  # not on Linux
 # At the end one kernel does the work of these parts of the machine:
 
 # %% id="machine"
-from attn_course import check
+from attn_course import check, verify_lesson
 from attn_course.lessons.kernels import figures
 
 figures.machine()
@@ -480,7 +480,7 @@ figures.loaded_tiles(loaded)
 # ## Larger tiles
 #
 # Does our kernel move fewer bytes than plain attention? For each tile it visits it loads `B` keys and `B` values. With $b$ bytes for a number
-# this makes
+# these are
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
@@ -496,24 +496,20 @@ for B in (16, 32, 64):
 
 # %% [markdown] id="larger-answer" tags=["answer"]
 # With $B = 64$ there are 2 tiles in a row, and 3 are visited: $3 \cdot 64 \cdot 128 \cdot 4$ bytes are 98 kB, a third of what tiles of 16
-# load. Twice the tile size makes a quarter of the tiles, of which each loads twice as much.
+# load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
 
 # %% [markdown] id="package-ours"
-# For this your kernel needs no new line, as `B` is an argument. But all tiles of a program must fit on the chip, so the package's kernel
-# `flash_forward` takes at most 128 queries by 64 keys. The cell compares it with PyTorch's attention. Compare it with your own kernel. (Where
-# there is no Triton, PyTorch stands in for the package.)
+# For this your kernel needs no new line, as `B` is an argument. But all tiles of a program must fit on the chip, so the course's own kernel,
+# `flash_forward` in `attn_course/gpu`, takes at most 128 queries by 64 keys. At the end, let `mine` be the result of your kernel with tiles of
+# 64, and compare it with PyTorch's:
 
 # %% id="agree"
-from attn_course import gpu, verify_lesson
+query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))
+mine = plain(query, key, value)  # or one_head(causal, query, key, value, B=64)
 
-rng = np.random.default_rng(12)
-arrays = [guarded(rng.normal(size=(100, 16))) for _ in "qkv"]
-mine = torch.nn.functional.scaled_dot_product_attention(*arrays, is_causal=True)
-# mine = one_head(causal, *arrays, B=64)
-batched = [each[None, None] for each in arrays]  # one batch, one head
-backend = "triton" if hasattr(triton, "__version__") else "eager"
-theirs = gpu.attention(*batched, is_causal=True, backend=backend)[0, 0]
-print("the same output:", torch.allclose(mine, theirs, atol=1e-5))
+tensors = [guarded(each) for each in (query, key, value)]
+theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
+print("the same output:", torch.allclose(guarded(mine), theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
 # **Limits.** We counted bytes, and measured no time. NumPy forgives what a GPU does not: it takes tiles of any width, rounds no factor to 11
@@ -567,7 +563,7 @@ figures.schedule(2, 1, tiles=4)
 # ## Deeper: why may two runs differ in their last bits?
 #
 # In a backward pass every tile of queries adds to the gradient of a key. If programs add to the same place, they do so in any order, and
-# rounding depends on the order:
+# rounding depends on the order. Here the same three numbers have two sums:
 
 # %% id="rounding"
 one, large = np.float32(1), np.float32(2**24)

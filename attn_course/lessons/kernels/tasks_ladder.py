@@ -632,7 +632,7 @@ my_causal = rung(
     "causal-attention-kernel",
     "Causal, in two parts",
     entry="my_causal",
-    minutes=8,
+    minutes=7,
     asks=r"""
         `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, so `r` and `n` are equal, and
         query $i$ sees the keys $j \le i$. Write the whole kernel; begin with a copy of `forward`. The loop takes the tiles below the

@@ -479,12 +479,12 @@ figures.loaded_tiles(loaded)
 # %% [markdown] id="larger"
 # ## Larger tiles
 #
-# Does our kernel move fewer bytes than plain attention? For each tile it visits it loads `B` keys and `B` values. With $b$ bytes for a number
-# these are
+# Does our kernel move fewer bytes than plain attention? For each visited tile it loads `B` keys and `B` values. With $b$ bytes for a
+# number, all of them have
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
-# Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are 295
+# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are 295
 # kB. Plain attention writes and reads scores and weights, $4 \cdot 128^2$ numbers, which are 262 kB. So tiles of 16 save nothing.
 #
 # **Predict** the kilobytes for $B = 64$.

@@ -1,10 +1,11 @@
 # %% [markdown] id="title"
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
-# Lesson {lesson}`flash` wrote FlashAttention in NumPy, which cannot say what lies in which memory. **Can you write it for a GPU, if you start
-# from a sum of two arrays?** This ladder of small kernels begins with one of ours, and eight are yours.
+# Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this ladder
+# of small kernels the first is ours and the next eight are yours. The last one you write from its signature alone, and then you see which
+# tiles it loads.
 #
-# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 65 minutes, without *Deeper* sections and the
+# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
 # plays it.
 
@@ -27,7 +28,7 @@ except ModuleNotFoundError:  # not on Linux
 # At the end one kernel does the work of these parts of the machine:
 
 # %% id="machine"
-from attn_course import check
+from attn_course import check, verify_lesson
 from attn_course.lessons.kernels import figures
 
 figures.machine()
@@ -38,8 +39,7 @@ figures.machine()
 # A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
 # kernel sees an array as a **pointer**, the address of its first number. The next number stands at the address plus 1, so a pointer plus a
 # block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and `tl.store` writes
-# numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays, a block of `B` numbers in each
-# program:
+# numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
 
 
 # %% id="add"
@@ -51,45 +51,34 @@ def add(x, y, out, n, B: tl.constexpr):
 
 
 # %% [markdown] id="grid"
-# `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, a power of 2. To run the kernel, write how many
-# programs there are as a tuple in square brackets behind its name. They are the **grid**.
-#
-# Three helpers of ours make many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of
-# NaN, and `finished` complains if a program has stored something in the margins.
-
-# %% id="add-run"
-from attn_course.experiments.guarded import empty, finished, guarded
-
-x, y, out = guarded(np.arange(37)), guarded(np.ones(37)), empty(37)
-programs = triton.cdiv(37, 16)  # 37 / 16, rounded up
-add[(programs,)](x, y, out, 37, B=16)
-print(finished(out)[-5:].tolist())
-
-# %% [markdown] id="add-how"
-# As 37 is no multiple of 16, the last program has addresses behind the end:
+# Each program adds a block of `B` numbers. `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, which must be
+# a power of 2. As 37 is no multiple of 16, the last program has addresses behind the end:
 
 # %% id="add-picture"
 figures.programs(37, 16)
 
-# %% [markdown] id="add-predict"
-# **Predict**: we load `x` without its mask. How many of the 37 results are wrong?
+# %% [markdown] id="launch"
+# To run a kernel, write a tuple with the number of programs in square brackets behind its name. This is the **grid**. Our function `launch`
+# does it. It also makes many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN,
+# and `finished` complains if a program has stored something in the margins.
+
+# %% id="launch-code"
+from attn_course.experiments.guarded import empty, finished, guarded
 
 
-# %% id="add-unmasked" tags=["predicted"]
-@triton.jit
-def careless(x, y, out, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    total = tl.load(x + i) + tl.load(y + i, mask=i < n)
-    tl.store(out + i, total, mask=i < n)
+def launch(kernel, programs, arrays, shape, *numbers, **sizes):
+    """Run so many programs of a kernel; return its output, which has this shape."""
+    out = empty(*shape)
+    kernel[(programs,)](*map(guarded, arrays), out, *numbers, **sizes)
+    return finished(out)
 
 
-out = empty(37)
-careless[(programs,)](x, y, out, 37, B=16)
-print("wrong:", int((finished(out) != x + y).sum()))
+# %% [markdown] id="launch-add"
+# Here three programs add 37 numbers:
 
-# %% [markdown] id="add-answer" tags=["answer"]
-# None is wrong, because the last program adds NaN only to numbers that it does not store. But on a GPU a read outside may end the program,
-# and in a sum one NaN spoils the result.
+# %% id="add-run"
+programs = triton.cdiv(37, 16)  # 37 / 16, rounded up
+launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist()
 
 # %% [markdown] id="rows"
 # ## A row in a loop
@@ -101,21 +90,9 @@ print("wrong:", int((finished(out) != x + y).sum()))
 #
 # so row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
 # there; where NumPy plays the GPU, `check` puts infinity. `tl.sum(block, 0)` is the sum of a block.
-#
-# `per_row` launches a kernel that makes one number of each row:
-
-# %% id="per-row"
-from functools import partial
-
-
-def per_row(kernel, x, *more):
-    arrays, out = [guarded(each) for each in (x, *more)], empty(len(x))
-    kernel[(len(x),)](*arrays, out, x.shape[1], B=16)
-    return finished(out)
-
 
 # %% [markdown] id="sum-turn"
-# In each rung, replace the dots and run the cell.
+# In each rung, replace the dots and run the cell. The function below the kernel launches it.
 #
 # **Your turn.** {turn}`row-sum-kernel`
 
@@ -131,7 +108,11 @@ def sum_of_row(x, out, n, B: tl.constexpr):
     tl.store(out + row, total)
 
 
-my_row_sum = partial(per_row, sum_of_row)  # per_row for this kernel
+def my_row_sum(x):
+    r, n = x.shape
+    return launch(sum_of_row, r, [x], [r], n, B=16)
+
+
 check("row-sum-kernel", my_row_sum)
 
 # %% [markdown] id="sum-turn-ours" tags=["ours"]
@@ -149,16 +130,15 @@ check("row-sum-kernel", my_row_sum)
 # %% id="max-turn-code" tags=["your-turn"]
 @triton.jit
 def row_max(x, out, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    m = ...
-    for start in range(0, n, B):
-        j = start + tl.arange(0, B)
-        block = tl.load(x + row * n + j, mask=j < n, other=...)
-        m = tl.maximum(m, tl.max(block, 0))
-    tl.store(out + row, m)
+    # out[row] = the largest number of this program's row
+    ...
 
 
-my_row_max = partial(per_row, row_max)
+def my_row_max(x):
+    r, n = x.shape
+    return launch(row_max, r, [x], [r], n, B=16)
+
+
 check("row-maximum-kernel", my_row_max)
 
 # %% [markdown] id="max-turn-ours" tags=["ours"]
@@ -177,17 +157,6 @@ check("row-maximum-kernel", my_row_max)
 # %% [markdown] id="spot"
 # ## Spot the mistakes
 #
-# Here is the launcher of a kernel that somebody else wrote:
-
-
-# %% id="whole-rows"
-def whole_rows(kernel, x):
-    x, out = guarded(x), empty(*x.shape)
-    kernel[(len(x),)](x, out, x.shape[1], B=64)
-    return finished(out)
-
-
-# %% [markdown] id="softmax-turn"
 # **Your turn.** {turn}`repair-row-softmax`
 
 
@@ -201,7 +170,11 @@ def row_softmax(x, out, n, B: tl.constexpr):
     tl.store(out + row * n + j, p / tl.sum(p, 0))
 
 
-my_softmax = partial(whole_rows, row_softmax)
+def my_softmax(x):
+    r, n = x.shape
+    return launch(row_softmax, r, [x], [r, n], n, B=64)
+
+
 check("repair-row-softmax", my_softmax)
 
 # %% [markdown] id="softmax-turn-ours" tags=["ours"]
@@ -219,6 +192,20 @@ check("repair-row-softmax", my_softmax)
 #
 # Now attention for a row of scores that are known. Lesson {lesson}`flash` kept three numbers: the largest score $m$ so far, the sum `row_sum`
 # of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied by $e^{m - m'}$.
+#
+# A first block holds two keys with the scores 0 and 0 and the values 1 and 3. So $m = 0$, `row_sum` is 2 and `acc` is 4. In the second block
+# is one key, with the score $\ln 2$ and the value 9.
+#
+# **Predict** the new state by hand. Divide `acc` by `row_sum`: that must be the average that the cell computes from all three at once.
+
+# %% id="state-by-hand" tags=["predicted"]
+from attn_course.reference import softmax
+
+print(f"{softmax(np.array([0, 0, np.log(2)])) @ [1, 3, 9]:.1f}")
+
+# %% [markdown] id="state-answer" tags=["answer"]
+# The maximum grows to $\ln 2$, so both sums are multiplied by $e^{0 - \ln 2} = 1/2$. Then the new key adds $e^0 = 1$ to `row_sum`, which is
+# $2 / 2 + 1 = 2$, and 9 to `acc`, which is $4 / 2 + 9 = 11$. Their quotient is 5.5.
 
 # %% [markdown] id="average-turn"
 # **Your turn.** {turn}`softmax-average-kernel`
@@ -238,7 +225,11 @@ def average(x, values, out, n, B: tl.constexpr):
     tl.store(out + row, acc / row_sum)
 
 
-my_average = partial(per_row, average)
+def my_average(x, values):
+    r, n = x.shape
+    return launch(average, r, [x, values], [r], n, B=16)
+
+
 check("softmax-average-kernel", my_average)
 
 # %% [markdown] id="average-turn-ours" tags=["ours"]
@@ -253,43 +244,8 @@ check("softmax-average-kernel", my_average)
 # ## Tiles
 #
 # `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
-# addresses. `tl.dot` multiplies two tiles, and needs at least 16 numbers along the axis that it sums. By default a GPU may round each
-# factor to 11 binary digits; `input_precision="ieee"` asks for full float32.
-
-
-# %% id="row-blocks"
-def row_blocks(kernel, x, w):
-    (r, k), n = x.shape, w.shape[1]
-    x, w, out = guarded(x), guarded(w), empty(r, n)
-    kernel[(triton.cdiv(r, 16),)](x, w, out, r, K=k, N=n, B=16)
-    return finished(out)
-
-
-# %% [markdown] id="dot-turn"
-# **Your turn.** {turn}`first-dot-kernel`
-
-
-# %% id="dot-turn-code" tags=["your-turn"]
-@triton.jit
-def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    k, c = tl.arange(0, K), tl.arange(0, N)
-    a = tl.load(x + i[:, None] * K + k[None, :], mask=i[:, None] < r, other=0.0)
-    b = tl.load(w + k[:, None] * N + c[None, :])
-    y = tl.dot(a, b, input_precision="ieee")
-    ...  # store y
-
-
-my_product = partial(row_blocks, product)
-check("first-dot-kernel", my_product)
-
-# %% [markdown] id="dot-turn-ours" tags=["ours"]
-# ```python
-#     tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)
-# ```
-
-# %% [markdown] id="load-rows"
-# A kernel may call functions that are marked like a kernel. These two load and store blocks of whole rows of `D` numbers:
+# addresses. A kernel may call functions that are marked like a kernel. These two load and store the rows `i` of an array with rows of `D`
+# numbers:
 
 
 # %% id="load-rows-code"
@@ -299,23 +255,43 @@ def load_rows(array, i, length, D: tl.constexpr):
     return tl.load(at, mask=i[:, None] < length, other=0.0)
 
 
+# %% id="store-rows-code"
 @triton.jit
 def store_rows(array, i, length, block, D: tl.constexpr):
     at = array + i[:, None] * D + tl.arange(0, D)[None, :]
     tl.store(at, block, mask=i[:, None] < length)
 
 
-# %% [markdown] id="score-rows"
-# This launches a kernel that makes scores:
+# %% [markdown] id="dot-turn"
+# `tl.dot` multiplies two tiles, and needs at least 16 numbers along the axis that it sums. By default a GPU may round each factor to 11 binary
+# digits; `input_precision="ieee"` asks for full float32.
+#
+# **Your turn.** {turn}`first-dot-kernel`
 
 
-# %% id="score-rows-code"
-def score_rows(kernel, q, k):
-    (r, d), n = q.shape, len(k)
-    q, k, out = guarded(q), guarded(k), empty(r, n)
-    kernel[(triton.cdiv(r, 16),)](q, k, out, r, n, d**-0.5, D=d, B=16)
-    return finished(out)
+# %% id="dot-turn-code" tags=["your-turn"]
+@triton.jit
+def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
+    # out = x w, where w has K rows of N numbers
+    ...
 
+
+def my_product(x, w):
+    (r, k), n = x.shape, w.shape[1]
+    return launch(product, triton.cdiv(r, 16), [x, w], [r, n], r, K=k, N=n, B=16)
+
+
+check("first-dot-kernel", my_product)
+
+# %% [markdown] id="dot-turn-ours" tags=["ours"]
+# ```python
+# @triton.jit
+# def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
+#     i = tl.program_id(0) * B + tl.arange(0, B)
+#     a = load_rows(x, i, r, K)
+#     b = load_rows(w, tl.arange(0, K), K, N)
+#     store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)
+# ```
 
 # %% [markdown] id="scores-turn"
 # `tl.trans(k)` transposes a tile, and `&` joins two masks.
@@ -336,7 +312,12 @@ def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
         tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
 
 
-my_scores = partial(score_rows, scores)
+def my_scores(q, k):
+    (r, d), n = q.shape, len(k)
+    programs = triton.cdiv(r, 16)
+    return launch(scores, programs, [q, k], [r, n], r, n, d**-0.5, D=d, B=16)
+
+
 check("tile-of-scores-kernel", my_scores)
 
 # %% [markdown] id="scores-turn-ours" tags=["ours"]
@@ -347,11 +328,8 @@ check("tile-of-scores-kernel", my_scores)
 # %% [markdown] id="forward"
 # ## Attention
 #
-# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. Our kernels do not store
-# the log-sum-exp $L$, which a backward pass needs:
-
-# %% id="memory"
-figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
+# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile from
+# the large memory of the GPU. What has a name in the program, like the state, stays on the chip.
 
 # %% [markdown] id="update"
 # A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns of
@@ -367,6 +345,7 @@ def update(m, row_sum, acc, s, v):
     return new, row_sum, acc * factor + tl.dot(p, v, input_precision="ieee")
 
 
+# %% id="no-keys-code"
 @triton.jit
 def no_keys(B: tl.constexpr, D: tl.constexpr):
     m = tl.full([B, 1], float("-inf"), tl.float32)
@@ -374,16 +353,14 @@ def no_keys(B: tl.constexpr, D: tl.constexpr):
 
 
 # %% [markdown] id="one-head"
-# `one_head` launches both kernels that follow:
+# `one_head` launches both kernels that follow. The tile size `B` is an argument, which we change at the end:
 
 
 # %% id="one-head-code"
-def one_head(kernel, query, key, value):
-    (r, d), n = query.shape, len(key)
-    out = empty(r, d)
-    arrays = guarded(query), guarded(key), guarded(value), out
-    kernel[(triton.cdiv(r, 16),)](*arrays, r, n, d**-0.5, D=d, B=16)
-    return finished(out)
+def one_head(kernel, query, key, value, B=16):
+    (r, d), n, programs = query.shape, len(key), triton.cdiv(len(query), B)
+    arrays = [query, key, value]
+    return launch(kernel, programs, arrays, [r, d], r, n, d**-0.5, D=d, B=B)
 
 
 # %% [markdown] id="forward-turn"
@@ -401,17 +378,20 @@ def forward(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexp
     m, row_sum, acc = no_keys(B, D)
     for start in range(0, n, B):
         j = start + tl.arange(0, B)
-        k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        ...  # scores of keys that are not there; the new state
+        ...  # load two tiles; their scores; keys that are not there; the new state
     store_rows(out, i, r, acc / row_sum, D)
 
 
-my_attention = partial(one_head, forward)
+def my_attention(query, key, value):
+    return one_head(forward, query, key, value)
+
+
 check("attention-kernel", my_attention)
 
 # %% [markdown] id="forward-turn-ours" tags=["ours"]
 # ```python
+#         k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
+#         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         s = tl.where(j[None, :] < n, s, float("-inf"))
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
 # ```
@@ -432,7 +412,7 @@ figures.causal_tiles(24, 24, 4, 4)
 # lies on the diagonal, at the edge of what is seen, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general let $N$ tiles of $B$ by $B$ stand in a row. This share of all tiles is visited, about half for large $N$:
+# In general, let $T$ queries and $T$ keys make $N$ tiles of $B$ each. This share of all tiles is visited, about half for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -444,20 +424,14 @@ figures.causal_tiles(24, 24, 4, 4)
 # %% id="causal-turn-code" tags=["your-turn"]
 @triton.jit
 def causal(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-    first = tl.program_id(0) * B
-    i = first + tl.arange(0, B)
-    q = load_rows(query, i, r, D)
-    m, row_sum, acc = no_keys(B, D)
-    for start in range(0, ..., B):
-        j = start + tl.arange(0, B)
-        k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        m, row_sum, acc = update(m, row_sum, acc, s, v)
-    ...  # the tile on the diagonal
-    store_rows(out, i, r, acc / row_sum, D)
+    # out = causal attention, without the tiles above the diagonal
+    ...
 
 
-my_causal = partial(one_head, causal)
+def my_causal(query, key, value):
+    return one_head(causal, query, key, value)
+
+
 check("causal-attention-kernel", my_causal)
 
 # %% [markdown] id="causal-turn-ours" tags=["ours"]
@@ -480,43 +454,67 @@ check("causal-attention-kernel", my_causal)
 #     store_rows(out, i, r, acc / row_sum, D)
 # ```
 
-# %% [markdown] id="package"
-# ## The kernel of the package
+# %% [markdown] id="loads"
+# Which tiles does your kernel load? NaN can show it, because $0 \cdot \text{NaN}$ is NaN. If one tile of values is NaN, so are the results of
+# every program that loads this tile, even where the weights are 0. The cell looks at `plain`, which computes all scores and then masks them.
+# Let `attend` be `my_causal` instead, and compare with the drawing above.
+
+
+# %% id="plain"
+def plain(query, key, value):
+    scores = query @ key.T / np.sqrt(key.shape[1])
+    return softmax(np.where(np.tri(len(key)), scores, -np.inf)) @ value
+
+
+# %% id="loads-traced"
+attend = plain
+loaded = np.zeros((6, 6), dtype=bool)  # 6 tiles of 16 queries, 6 of keys
+for tile in range(6):
+    query, key, value = np.ones((3, 96, 16))
+    value[16 * tile : 16 * tile + 16] = np.nan
+    out = torch.as_tensor(attend(query, key, value))
+    loaded[:, tile] = out[::16, 0].isnan().cpu()
+figures.loaded_tiles(loaded)
+
+# %% [markdown] id="larger"
+# ## Larger tiles
 #
-# `flash_forward` in `attn_course/gpu/` is this kernel, and does more:
+# Does our kernel move fewer bytes than plain attention? For each visited tile it loads `B` keys and `B` values. With $b$ bytes for a
+# number, all of them have
 #
-# | yours | the package's |
-# |---|---|
-# | `tl.exp(s - new)` | in half precision `tl.exp2(s * slope - new)`, where `s` is not scaled |
-# | one tile after the other | among whole tiles, the next one's scores are computed before this one's product with values |
-# | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
-# | one head | the grid counts heads too, and `head // GROUP` finds their shared keys |
+# $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
-# The first line rests on
+# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are 295
+# kB. Plain attention writes and reads scores and weights, $4 \cdot 128^2$ numbers, which are 262 kB. So tiles of 16 save nothing.
 #
-# $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \key{exponential-in-base-two}$$
-#
-# The units for exponentials in a GPU compute powers of 2, so `tl.exp` must multiply by $\log_2 e$ first. Here this is saved: `slope` is the
-# scale times $\log_2 e$, and `new` is the maximum of `s * slope`.
+# **Predict** the kilobytes for $B = 64$.
+
+# %% id="larger-bytes" tags=["predicted"]
+for B in (16, 32, 64):
+    N = 128 // B
+    print(f"B = {B}: {N * (N + 1) // 2 * B * 128 * 4 / 1000:3.0f} kB")
+
+# %% [markdown] id="larger-answer" tags=["answer"]
+# With $B = 64$ there are 2 tiles in a row, and 3 are visited: $3 \cdot 64 \cdot 128 \cdot 4$ bytes are 98 kB, a third of what tiles of 16
+# load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
 
 # %% [markdown] id="package-ours"
-# Here it is beside PyTorch's attention. (Without Triton, PyTorch stands in for it.) In the place of PyTorch's, put `my_causal(*arrays)`.
+# For this your kernel needs no new line, as `B` is an argument. But all tiles of a program must fit on the chip, so the course's own kernel,
+# `flash_forward` in `attn_course/gpu`, takes at most 128 queries by 64 keys. At the end, let `mine` be the result of your kernel with tiles of
+# 64, and compare it with PyTorch's:
 
 # %% id="agree"
-from attn_course import gpu, verify_lesson
+query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))
+mine = plain(query, key, value)  # or one_head(causal, query, key, value, B=64)
 
-rng = np.random.default_rng(12)
-arrays = [guarded(rng.normal(size=(37, 16))) for _ in "qkv"]
-mine = torch.nn.functional.scaled_dot_product_attention(*arrays, is_causal=True)
-batched = [each[None, None] for each in arrays]  # one batch, one head
-backend = "triton" if hasattr(triton, "__version__") else "eager"
-theirs = gpu.attention(*batched, is_causal=True, backend=backend)[0, 0]
-print("the same output:", torch.allclose(mine, theirs, atol=1e-5))
+tensors = [guarded(each) for each in (query, key, value)]
+theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
+print("the same output:", torch.allclose(guarded(mine), theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
-# **Limits.** Without a GPU we see what a kernel computes, but not how fast. Tiles that are too narrow for a GPU pass, factors are not
-# rounded to 11 binary digits, and the programs run one after the other, where a GPU runs them in any order. Outside the course,
-# `torch.as_tensor` and `torch.empty` take the place of our helpers.
+# **Limits.** We counted bytes, and measured no time. NumPy forgives what a GPU does not: it takes tiles of any width, rounds no factor to 11
+# binary digits, and runs the programs one after the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and
+# `torch.empty` take the place of our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")
@@ -528,7 +526,7 @@ verify_lesson("kernels")
 # |---|---|---|
 # | rows in memory, {eq}`row-major-address` | {key}`row-major-address` | counted from 0 |
 # | tiles under a causal mask, {eq}`causal-tile-share` | {key}`causal-tile-share` | only the diagonal needs the mask |
-# | powers of 2, {eq}`exponential-in-base-two` | {key}`exponential-in-base-two` | $\log_2 e$ in the scale |
+# | bytes of its keys and values, {eq}`causal-tile-bytes` | {key}`causal-tile-bytes` | about half as many for twice the $B$ |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -536,59 +534,62 @@ verify_lesson("kernels")
 # - A program owns a block of the output, and its number tells it which one.
 # - A pointer plus a block of numbers is a block of addresses, and a mask leaves out what is not there.
 # - `other` must be what changes nothing: 0 for a sum, $-\infty$ for a maximum, and a score of $-\infty$ for a missing key.
-# - The state stays in the program while tiles of keys pass by.
+# - The state stays in the program while tiles of keys pass by. Only the tile on the diagonal needs the causal mask.
 #
-# So FlashAttention for a GPU is a load, a loop, a product and a state with a mask. Now the [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb).
+# So FlashAttention for a GPU needs little more than the sum of two arrays: a loop, a product, and a state that is kept. Now the
+# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb).
 
 # %% [markdown] id="overlap"
-# ## Deeper: larger tiles, and two units at once
+# ## Deeper: how much can two units save?
 #
-# Tiles of 16 are too small: with 16 queries in a tile and a width of 64, {eq}`tiled-attention-bytes` counts about $2 \cdot 64 / 16 = 8$ numbers
-# that are moved for each of the $T^2$ pairs. Without tiles, scores and weights are both written and read, which moves 4.
-#
-# In a GPU products and exponentials run on different units. Let $n > 1$ tiles take $t_1$ each on the first and $t_2$ on the second, and let
+# In a GPU products and exponentials run on different units. Let $N > 1$ tiles take $t_1$ each on the first and $t_2$ on the second, and let
 # the products of the next tile not wait for the exponentials of this one:
 #
-# $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \label{overlapped-tile-time}$$
+# $$t(N) = t_1 + (N - 1)\, \max(t_1, t_2) + t_2 \;<\; N\, (t_1 + t_2) \label{overlapped-tile-time}$$
 
 # %% id="overlap-figure"
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# So with many tiles the slower unit alone sets the pace, and nearly half of the time is saved if both take the same time. For this the
-# package's kernel computes the scores of the next tile first. If its kernels have been measured on a GPU, their rates follow.
-
-# %% id="overlap-measured"
-figures.gpu_rates("forward")
-
-# %% [markdown] id="flops"
-# A benchmark divides work by time, and counts the pairs that are seen. $A_i$ holds the keys that query $i$ sees:
+# With many tiles the slower unit alone sets the pace. So at most half of the time is saved, and only if both take the same time. For this
+# the package's kernel computes the scores of the next tile before it uses the weights of this one. It also saves work on the second unit,
+# which computes powers of 2:
 #
-# $$F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v) \label{causal-attention-flops}$$
+# $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \label{exponential-in-base-two}$$
+#
+# `tl.exp` multiplies each score by $\log_2 e$ first. In half precision the package puts this factor into the scale of the scores.
 
 # %% [markdown] id="backward"
-# ## Deeper: a backward pass that is the same in every run
+# ## Deeper: why may two runs differ in their last bits?
 #
-# Programs that add to the same place must take turns, and then the order of a sum, and so its last bits, may differ from run to run. The
-# package uses two kernels instead. In one, a program owns a block of keys and lets the queries pass by, {eq}`key-gradient-in-blocks`. In the
-# other it owns a block of queries. Each computes $S$ and $dP$ for itself, so there are seven products where five are needed:
+# In a backward pass every tile of queries adds to the gradient of a key. If programs add to the same place, they do so in any order, and
+# rounding depends on the order. Here the same three numbers have two sums:
+
+# %% id="rounding"
+one, large = np.float32(1), np.float32(2**24)
+print(one + large - large, large - large + one)
+
+# %% [markdown] id="two-kernels"
+# The package has two kernels instead. In one, a program owns a block of keys and lets the queries pass by, {eq}`key-gradient-in-blocks`. In
+# the other it owns a block of queries. So no two programs add to the same place, and all runs give the same bits. The price is that each
+# kernel computes $S$ and $dP$ for itself, which makes seven products where five are needed:
 #
 # $$\begin{gathered}
 # F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \\
 # d_k = d_v:\; \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5} \end{gathered} \label{two-kernel-backward-flops}$$
 
 # %% [markdown] id="any-order"
-# ## Deeper: tiles in any order
+# ## Deeper: may several programs share one query?
 #
-# Let $X$ and $Y$ be states of keys, with none in common, and $X \oplus Y$ that of all of them. Their merge takes the larger maximum $m$ and
-# brings both sums to it: $X \oplus Y$ has $\ell = e^{m_X - m} \ell_X + e^{m_Y - m} \ell_Y$, and $a$ alike. So
+# They may, if each takes keys of its own and a last one merges their states. Let $X$ and $Y$ be states of keys, with none in common, and
+# $X \oplus Y$ that of all of them. The merge takes the larger maximum $m$ and brings both sums to it: $X \oplus Y$ has
+# $\ell = e^{m_X - m} \ell_X + e^{m_Y - m} \ell_Y$, and $a$ alike. A maximum and a sum do not depend on the order of their terms, rounding
+# aside. So neither does the merge:
 #
 # $$(X \oplus Y) \oplus Z = X \oplus (Y \oplus Z), \qquad X \oplus Y = Y \oplus X, \qquad X \oplus (-\infty, 0, 0) = X
 # \label{merging-is-commutative-monoid}$$
 #
-# because a maximum and a sum do not depend on the order of their terms, rounding aside. (For two empty states $e^{-\infty - (-\infty)}$ is read as 0.
-# `update` makes NaN of it, which does not happen in our kernels: each query sees a key in its first tile.) So several programs may share the
-# keys of one query, and a last one merges their states.
+# The last term is the state of no keys. (For two of these, $e^{-\infty - (-\infty)}$ is read as 0.)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -6,7 +6,6 @@ import pytest
 
 from attn_course.gpu import bench, flash_operators
 from attn_course.gpu.bench_cases import Case
-from attn_course.lessons.kernels import figures
 
 
 @pytest.fixture(autouse=True)
@@ -72,19 +71,6 @@ def test_other_tiles_reach_the_kernels_and_have_a_report_of_their_own(attn_cours
         assert complaint in said.err
     said = attn_course("bench", "--report-from", str(tiles))
     assert (said.code, said.err) == (2, f"attn-course: --report-from: {tiles} holds nothing that was measured with such tiles\n")
-
-
-def test_the_lesson_draws_the_report_of_a_gpu(attn_course, tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr(figures, "display", shown.append)
-    monkeypatch.setattr(bench, "device_name", lambda device: "GPU A")
-    attn_course("bench", "--json", str(tmp_path / "a.json"), "--providers", "sdpa,eager")
-    figures.gpu_rates("backward", tmp_path)
-    title, head, row = repr(shown[0]).splitlines()
-    assert title.startswith("backward, TFLOP/s on GPU A, 20")
-    assert title.endswith("; a large product before and after: 0 and 0")
-    assert head.split() == ["d", "mask", "length", "heads", "sdpa", "eager"]
-    assert row.split()[:4] == ["4", "causal", "8", "1/1"]
 
 
 def test_a_report_on_standard_output_stands_alone(attn_course):

@@ -24,7 +24,7 @@ def on_a_cpu(monkeypatch):
 def whole(cell: str, answer: str) -> str:
     """A rung with the answer that the lesson shows: lines that take the place of the dots, or the kernel anew."""
     if answer.startswith("@"):
-        return "\n\n\n".join((answer, cell.rpartition("\n\n\n")[2]))
+        return "\n\n\n".join((answer, cell.partition("\n\n\n")[2]))
     return re.sub(r"^ *\.\.\. .*$", answer, cell, flags=re.MULTILINE)
 
 

@@ -1,11 +1,11 @@
-"""A ladder of kernels: rows in memory, tiles of a causal pass, powers of two; states merged in any order, work, a backward pass."""
+"""A ladder of kernels: rows in memory, tiles of a causal pass and their bytes; two units, powers of two, a backward pass, merged states."""
 
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import function, index, matrix, of, subset, vector
+from attn_course.formulas import function, index, matrix, of, vector
 
 claim = about("M1")
 
@@ -56,24 +56,6 @@ def _(normal):
     return {"s": s, "m": m + 1.3}
 
 
-@claim("causal-attention-flops", serves="M1 G1", rests_on="causal-pair-count attention-forward-flops")
-def _(rng, T, d_k, d_v, draw):
-    r"""F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v)
-    where p = 0 ;; only pairs that may attend are counted
-    What a benchmark divides by its time; taking T^2 / 2 pairs instead understates a short sequence.
-        half of the full count: T\, (T + 1)\, -> T^2\,
-        without the diagonal: + 1 -> - 1
-        the full count: T\, (T + 1)\, -> 2\, T^2\,
-    """
-    T += draw % 2
-
-    def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-        return [v[j] * (q[i] @ k[j]) for i in range(T) for j in range(T) if j <= i]
-
-    counted = 2 * multiplications(attended, (T, d_k), (T, d_k), (T, d_v))
-    return {r"F_{\mathrm{causal}}": counted, "A": subset(reference.causal_mask(T, T)), "T": T, "d_k": d_k, "d_v": d_v}
-
-
 def five_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return what a backward pass computes: S, dP, dV, dQ and dK (a tile stands for P and for dS)."""
     return q @ k.T, d_o @ v.T, tile.T @ d_o, tile @ k, tile.T @ q
@@ -121,15 +103,31 @@ def _(rng, n, B, draw):
     return {"T": T, "B": B, r"\text{tiles visited}": visited, r"\text{tiles}": tiles}
 
 
+@claim("causal-tile-bytes", serves="M1 G1", rests_on="causal-tile-share")
+def _(rng, n, B, d_k, d_v, draw):
+    r"""M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B}
+    where keys and values only; causal, p = 0 ;; square tiles, B divides T ;; b bytes for a number
+    Each visited tile loads B keys and B values: twice the tile, about half the bytes.
+        every tile visited: \frac{N\,(N + 1)}{2} -> N^2
+        the tiles on the diagonal left out: N + 1 -> N - 1
+        keys alone: (d_k + d_v) -> d_k
+    """
+    n += draw % 2
+    T, b = n * B, int(rng.integers(2, 9))
+    seen = reference.causal_mask(T, T).reshape(n, B, n, B).any(axis=(1, 3))
+    loaded = sum(b * (np.zeros((B, d_k)).size + np.zeros((B, d_v)).size) for _ in range(int(seen.sum())))
+    return {r"M_{\mathrm{causal}}": loaded, "T": T, "B": B, "d_k": d_k, "d_v": d_v, "b": b}
+
+
 @claim("overlapped-tile-time", rests_on="attention-forward-flops")
 def _(rng, n, draw):
-    r"""t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)
-    where n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units
+    r"""t(N) = t_1 + (N - 1)\, \max(t_1, t_2) + t_2 \;<\; N\, (t_1 + t_2)
+    where N > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units
         ;; the products of the next tile do not wait for the exponentials of this one
     For many tiles the slower unit alone sets the pace: a factor of 2 at most, at t_1 = t_2, which is why d = 64 needs it most.
-        as without overlap: t(n) = n\, (t_1 + t_2)
+        as without overlap: t(N) = N\, (t_1 + t_2)
         the faster unit sets the pace: \max(t_1, t_2) -> \min(t_1, t_2)
-        no start and no end: t(n) = n\, \max(t_1, t_2) \;<\; n\, (t_1 + t_2)
+        no start and no end: t(N) = N\, \max(t_1, t_2) \;<\; N\, (t_1 + t_2)
     """
     t_1 = rng.uniform(0.5, 2) * (1, 40, 1)[draw]
     t_2 = t_1 * (rng.uniform(0, 0.3), 1.0, rng.uniform(1.5, 9))[draw]
@@ -141,4 +139,4 @@ def _(rng, n, draw):
             exponentials_end = max(exponentials_end, products_end) + t_2
         return exponentials_end
 
-    return {"t": function(last_end), "t_1": t_1, "t_2": t_2, "n": n}
+    return {"t": function(last_end), "t_1": t_1, "t_2": t_2, "N": n}

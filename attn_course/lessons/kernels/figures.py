@@ -1,24 +1,15 @@
-"""Figures of the lesson kernels: programs, tiles in memory, causal tiles, two units at work, and what a GPU has measured."""
+"""Figures of the lesson kernels: programs, causal tiles, two units at work."""
 
-import html
-import json
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from IPython.display import display
 from matplotlib.patches import Rectangle
 
 from attn_course.figures.base import picture
-from attn_course.figures.machines.memory import memory as memory
 from attn_course.figures.machines.programs import programs as programs
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
 from attn_course.figures.words import number
-
-MEASUREMENTS = Path(__file__).parents[2] / "gpu" / "measurements"
-COMMAND = "attn-course bench --json FILE"
 
 
 def machine() -> None:
@@ -120,57 +111,16 @@ def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offs
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=9.5)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A small table for a notebook, and the same as text."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def __repr__(self) -> str:
-        """Return the caption and the rows, columns aligned."""
-        lines = (self.header, *self.rows) if self.rows else ()
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.header))] if lines else []
-        text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join([self.caption, *text])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
-        return f"<p>{html.escape(self.caption)}</p>{table}"
-
-
-def newest_measurement(folder: Path | None = None) -> dict[str, Any] | None:
-    """Return the newest stored report of the benchmark on a GPU, or None if there is none.
-
-    `folder`: where the JSON files lie; `attn_course/gpu/measurements` if left out. It is as `attn-course bench --json` writes it.
-    """
-    reports = [json.loads(path.read_text(encoding="utf-8")) for path in (folder or MEASUREMENTS).glob("*.json")]
-    on_gpus = [report for report in reports if not report["device"].startswith("CPU")]
-    return max(on_gpus, key=lambda report: report["date"], default=None)
-
-
-def gpu_rates(direction: str = "forward", folder: Path | None = None) -> None:
-    """Show how fast each provider was on a GPU, from the newest stored measurement; say so if there is none.
-
-    `direction`: "forward" or "backward". `folder`: where the measurements lie, if not in the package.
-    """
-    report = newest_measurement(folder)
-    if report is None:
-        display(Table(f"{direction}: not measured on a GPU yet. On a machine that has one, run: {COMMAND}", (), ()))
-        return
-    lines = [line for line in report["measurements"] if line["direction"] == direction and line.get("left") is None]
-    providers = list(dict.fromkeys(line["provider"] for line in lines))
-    cells: dict[tuple[Any, ...], dict[str, str]] = {}
-    for line in lines:
-        key = (line["d"], line["is_causal"], line["length"], f"{line['heads']}/{line['kv_heads']}")
-        cells.setdefault(key, {})[line["provider"]] = f"{line['tflops_per_s']:.0f}" if "tflops_per_s" in line else "failed"
-    rows = tuple(
-        (str(d), "causal" if is_causal else "full", str(length), heads, *(found.get(provider, "") for provider in providers))
-        for (d, is_causal, length, heads), found in sorted(cells.items(), key=lambda cell: cell[0])
-    )
-    roof = " and ".join(f"{rate:.0f}" for rate in report["matmul_tflops_per_s"])
-    caption = f"{direction}, TFLOP/s on {report['device']}, {report['date']}; a large product before and after: {roof}"
-    display(Table(caption, ("d", "mask", "length", "heads", *providers), rows))
+def loaded_tiles(loaded: np.ndarray) -> None:
+    """Show which tiles of keys each program has loaded: `loaded` has a row for each program, and a column for each tile."""
+    title = f"{int(loaded.sum())} of {loaded.size} tiles are loaded"
+    rows = "; ".join(f"program {i}: {', '.join(map(str, np.flatnonzero(row))) or 'none'}" for i, row in enumerate(loaded))
+    alt = f"A row for each program, which has a tile of queries, and a column for each tile of keys. Loaded are, by {rows}."
+    with picture(title=title, alt=alt, width=6.0, height=1.2 + 0.45 * len(loaded)) as (ax,):
+        for (i, j), is_loaded in np.ndenumerate(loaded):
+            look: dict[str, Any] = {"facecolor": SCORES} if is_loaded else {"facecolor": "none", "hatch": "//"}
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, edgecolor=INK, **look))
+        ax.set(xlim=(-0.5, loaded.shape[1] - 0.5), ylim=(len(loaded) - 0.5, -0.5), xlabel="tile of keys", ylabel="program", aspect="equal")
+        ax.set_xticks(range(loaded.shape[1]))
+        ax.set_yticks(range(len(loaded)))
+        ax.grid(visible=False)

@@ -136,7 +136,7 @@ def _read(t_1, t_2):
                 the last two questions are about ten tiles, the figure shows three
             a tile too many
                 (tiles - 1) -> tiles
-                one of the products is the first term already: n - 1 more follow
+                one of the products is the first term already: N - 1 more follow
             the limit of many tiles
                 tiles * (t_1 + t_2) / overlapped -> (t_1 + t_2) / max(t_1, t_2)
                 that is the factor for very many tiles; with ten of them the first products and the last exponentials still count

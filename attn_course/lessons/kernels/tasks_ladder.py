@@ -163,10 +163,10 @@ my_row_max = rung(
     "row-maximum-kernel",
     "The largest number of a row",
     entry="my_row_max",
-    minutes=2,
+    minutes=3,
     asks="""
-        `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$, in the same way. All numbers of a row may be negative
-        {case}`1 by 5`, down to $-300$ {lowest}`-300`.
+        `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$. Write the whole kernel, in the way of the last one. All
+        numbers of a row may be negative {case}`1 by 5`, down to $-300$ {lowest}`-300`.
     """,
     difficulty=1,
     trains="what a masked load must put in the place of nothing",
@@ -188,7 +188,7 @@ my_row_max = rung(
         Wrong("only the last block", lambda x: last_block(x).max(axis=1), "the maximum must live through the loop"),
     ],
     hints="""
-        Only the dots are missing, and the same number stands for both.
+        Take the kernel that sums a row. Which three of its lines have to change?
         What changes no maximum? It stands before the loop, and in the place of what is not there.
         Load with `other=float("-inf")`, and then `m = tl.maximum(m, tl.max(block, 0))`.
     """,
@@ -347,10 +347,10 @@ my_product = rung(
     "first-dot-kernel",
     "A first product",
     entry="my_product",
-    minutes=3,
+    minutes=4,
     asks=r"""
-        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program multiplies 16 rows of `x` with the whole of
-        `w`. The last program may have fewer rows {case}`37 by 32`.
+        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Write the whole kernel. Each program multiplies 16 rows of
+        `x` with the whole of `w`. The last program may have fewer rows {case}`37 by 32`.
     """,
     difficulty=2,
     trains="blocks of addresses with two axes, and tl.dot",
@@ -370,21 +370,31 @@ my_product = rung(
         Wrong("the rows averaged", lambda x, w: np.full((len(x), 16), (x @ w).mean()), "each row of the result belongs to one row of x"),
     ],
     hints="""
-        The addresses of the result are made as those of `a` and `b`: which block of numbers counts its rows, and which its columns?
-        Row i of the result begins at `out + i * N`. Only the rows need a mask, `i[:, None] < r`.
-        `tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)`
+        Which rows of `x` belong to this program? And which rows of `w` does it need?
+        `i = tl.program_id(0) * B + tl.arange(0, B)` numbers its rows of `x`; those of `w` are `tl.arange(0, K)`.
+        Load both with `load_rows`, then `store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)`.
     """,
     why="The product of a block of rows is that block of the product, so no program needs another.",
     solution="""
         @triton.jit
+        def load_rows(array, i, length, D: tl.constexpr):
+            at = array + i[:, None] * D + tl.arange(0, D)[None, :]
+            return tl.load(at, mask=i[:, None] < length, other=0.0)
+
+
+        @triton.jit
+        def store_rows(array, i, length, block, D: tl.constexpr):
+            at = array + i[:, None] * D + tl.arange(0, D)[None, :]
+            tl.store(at, block, mask=i[:, None] < length)
+
+
+        @triton.jit
         def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
-            i = tl.program_id(0) * B + tl.arange(0, B)
-            k, c = tl.arange(0, K), tl.arange(0, N)
-            a = tl.load(x + i[:, None] * K + k[None, :], mask=i[:, None] < r, other=0.0)
             ### BEGIN SOLUTION
-            b = tl.load(w + k[:, None] * N + c[None, :])
-            y = tl.dot(a, b, input_precision="ieee")
-            tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)
+            i = tl.program_id(0) * B + tl.arange(0, B)
+            a = load_rows(x, i, r, K)
+            b = load_rows(w, tl.arange(0, K), K, N)
+            store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)
             ### END SOLUTION
 
 
@@ -439,12 +449,6 @@ my_scores = rung(
     """,
     why="Queries or keys that are not there are read as zeros, and the mask of the store throws their scores away.",
     solution="""
-        @triton.jit
-        def load_rows(array, i, length, D: tl.constexpr):
-            at = array + i[:, None] * D + tl.arange(0, D)[None, :]
-            return tl.load(at, mask=i[:, None] < length, other=0.0)
-
-
         @triton.jit
         def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
             i = tl.program_id(0) * B + tl.arange(0, B)
@@ -514,7 +518,7 @@ my_attention = rung(
     "attention-kernel",
     "Attention, forward",
     entry="my_attention",
-    minutes=4,
+    minutes=5,
     asks=r"""
         `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is 16 or a
         larger power of 2, and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16
@@ -527,18 +531,12 @@ my_attention = rung(
     judged_by=_attention,
     slips=FORWARD,
     hints=r"""
-        What the average did with a block, `update` does with a tile. But which columns of `s` belong to no key?
+        Load and multiply as in the rung before. Then `update` does with a tile what the average did with a block. Which keys may not count?
         `j[None, :] < n` is true for the keys that are there. The scores of the others must be $-\infty$ before `update`.
-        In the loop `s = tl.where(j[None, :] < n, s, float("-inf"))`, then `m, row_sum, acc = update(m, row_sum, acc, s, v)`.
+        Behind the product `s = tl.where(j[None, :] < n, s, float("-inf"))`, then `m, row_sum, acc = update(m, row_sum, acc, s, v)`.
     """,
     why="It is `forward` of lesson {lesson}`flash`: the grid took the place of its outer loop.",
     solution="""
-        @triton.jit
-        def store_rows(array, i, length, block, D: tl.constexpr):
-            at = array + i[:, None] * D + tl.arange(0, D)[None, :]
-            tl.store(at, block, mask=i[:, None] < length)
-
-
         @triton.jit
         def update(m, row_sum, acc, s, v):
             new = tl.maximum(m, tl.max(s, 1, keep_dims=True))
@@ -634,11 +632,12 @@ my_causal = rung(
     "causal-attention-kernel",
     "Causal, in two parts",
     entry="my_causal",
-    minutes=5,
+    minutes=7,
     asks=r"""
-        `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, and query $i$ sees the
-        keys $j \le i$. Let the loop end before the block on the diagonal, and write what follows it: this block, with the mask. Blocks
-        above the diagonal are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
+        `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, so `r` and `n` are equal, and
+        query $i$ sees the keys $j \le i$. Write the whole kernel; begin with a copy of `forward`. The loop takes the tiles below the
+        diagonal, without a mask. Behind the loop comes the tile on the diagonal, with the mask. Tiles above it are not loaded
+        {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="causal-tile-share",
     difficulty=3,
@@ -681,13 +680,13 @@ my_causal = rung(
     solution="""
         @triton.jit
         def causal(query, key, value, out, n, scale, D: tl.constexpr, B: tl.constexpr):
+            ### BEGIN SOLUTION
             first = tl.program_id(0) * B
             i = first + tl.arange(0, B)
             q = load_rows(query, i, n, D)
             m = tl.full([B, 1], float("-inf"), tl.float32)
             row_sum = tl.zeros([B, 1], tl.float32)
             acc = tl.zeros([B, D], tl.float32)
-            ### BEGIN SOLUTION
             for start in range(0, first, B):
                 j = start + tl.arange(0, B)
                 k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
@@ -697,8 +696,8 @@ my_causal = rung(
             s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
             s = tl.where(i[None, :] <= i[:, None], s, float("-inf"))
             m, row_sum, acc = update(m, row_sum, acc, s, v)
-            ### END SOLUTION
             store_rows(out, i, n, acc / row_sum, D)
+            ### END SOLUTION
 
 
         def my_causal(query, key, value):
@@ -725,11 +724,11 @@ my_softmax = rung(
     "repair-row-softmax",
     "A mask to repair",
     entry="my_softmax",
-    minutes=4,
+    minutes=3,
     asks="""
-        The kernel below is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program takes a whole row,
-        padded to 64. Numbers may be as low as $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask leaves
-        out. Repair it as `my_softmax(x)`.
+        Somebody else wrote the kernel below. It is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program
+        takes a whole row, padded to 64. Numbers may be as low as $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask
+        leaves out. Repair it as `my_softmax(x)`.
     """,
     difficulty=2,
     trains="finding a mask that is missing",

@@ -34,19 +34,19 @@ figures.machine()
 # ## Hide a key
 #
 # In lesson {lesson}`attention` "cat" asked which words tell something about it. It gave "sat" and "tired" the weight 0.344 each, "was"
-# 0.126 and the four others 0.047 each. But suppose the sentence is still being written, and has come to "cat". Then "cat" may look at
-# "the" and at itself, and the other five must count as if they were not there.
+# 0.126, and the four others, itself and "the" among them, 0.047 each. But suppose the sentence is still being written, and has come to
+# "cat". Then "cat" may look at "the" and at itself, and the other five must count as if they were not there.
 
 # %% [markdown] id="hide-score"
 # Which score does that? Not 0, because $e^0 = 1$. We need a score $x$ with $e^x = 0$, and that is $-\infty$, for which a computer gives
 # exactly 0. So to the scores $s_j$ of a query we add numbers $M_j$. With $A$ for the set of **visible** keys, and a bracket that is 1 if
-# what stands in it is true, else 0,
+# it is true, else 0,
 #
 # $$e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},
 #  \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases} \label{masked-exponential-is-zero}$$
 
 # %% [markdown] id="hide-predict"
-# In code a mask is an array of booleans, where True means *may look*. Each word sees itself and all words before it. **Predict** the
+# In code, our mask is an array of booleans where True means *may look*. Each word sees itself and all words before it. **Predict** the
 # weights that "cat" now gives to "the" and to itself.
 
 # %% id="hide-code" tags=["predicted"]
@@ -61,7 +61,7 @@ print("cat:", weights[TOKENS.index("cat")])
 figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 
 # %% [markdown] id="hide-answer" tags=["answer"]
-# It gives one half to each. Both have the dot product 0, so they had equal weights before, and now they share all of it.
+# It gives one half to each. They had equal weights before, as both have the dot product 0, and now they share all of it.
 
 # %% [markdown] id="renormalise"
 # What happened to the weight of the five hidden words? Write the softmax under the mask, and divide numerator and denominator by the sum
@@ -80,9 +80,8 @@ figures.masked(TOKENS, dots, mask, query=TOKENS.index("cat"))
 #  z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}
 # \key{masked-attention}$$
 #
-# A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. In some texts it is "added to the input embeddings", but
-# an embedding belongs to one position and has no pairs. On this card, two of the three queries see a single key. Change $V$ to find out
-# which key each of them sees:
+# A mask speaks about *pairs*, so it has the shape of the scores, $(T_q, T_k)$. On this card, two of the three queries see a single key.
+# Change $V$ to find out which key each of them sees:
 
 # %% id="masked-alive"
 from attn_course import alive, check, verify_lesson
@@ -100,12 +99,12 @@ alive("masked-attention")
 #
 # Whether or not more text follows, the first $t$ outputs are the same. *Proof.* Each row of queries, keys and values is made from the
 # same row of $X$. By {eq}`masked-attention` output $i \le t$ reads query $i$ and the keys and values $j \le i$, and all of them belong to
-# the first $t$ rows. ∎ Layers that treat every position by itself keep this, so it holds for a whole model.
+# the first $t$ rows. ∎ Layers that treat every position by itself keep this, so it holds for a whole model if every attention layer has
+# the mask.
 
 # %% [markdown] id="prefix-use"
-# Two things rest on it. In training, a model guesses all next tokens of a text in one pass, as if at each place the rest had not been
-# written. And when it writes, what a cache holds of the earlier tokens stays right. We try it without projections, on "the cat sat" and
-# on the whole sentence:
+# So in training, a model can guess all next tokens of a text in one pass, and when it writes, what a cache holds of the earlier tokens
+# stays right. We try it without projections, on "the cat sat" and on the whole sentence:
 
 
 # %% id="prefix-code"
@@ -122,8 +121,8 @@ print(np.allclose(layer(X[:3], before), layer(X, before)[:3]))
 # %% [markdown] id="late"
 # ## Spot the mistake: a mask behind the softmax
 #
-# Does it matter *where* the mask stands? It would be simpler to take the softmax of all scores, and then to multiply the weights by zeros
-# and ones. The future has weight 0 that way, too:
+# Does it matter *where* the mask stands? It would be simpler to multiply the weights by zeros and ones after a softmax of all scores. The
+# future then has weight 0 as well:
 
 
 # %% id="late-layer"
@@ -148,9 +147,9 @@ for weigh in (before, after):
 # in the sum by which the visible weights are divided. If it grows, they shrink.
 
 # %% [markdown] id="slope"
-# How much do they shrink? Lesson {lesson}`softmax` has the slope of an average: if score $l$ rises, the average of numbers $f$ under the
-# weights $w$ changes at the rate $w_l\,(f_l - \bar f)$. The output of a query is such an average, feature by feature. With the mask in
-# its right place, and $p_{ij}$ for the weights,
+# How much do they shrink? By lesson {lesson}`softmax`, if score $l$ rises, the average of numbers $f$ under the weights $w$ changes at
+# the rate $w_l\,(f_l - \bar f)$. Each feature of an output is such an average. With the mask in its right place, and $p_{ij}$ for the
+# weights,
 #
 # $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \label{output-derivative-by-score}$$
 #
@@ -172,14 +171,13 @@ check("slope-behind-late-mask", my_slope)
 # $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad
 #  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
 #
-# The more weight a hidden token would have had, the more the output tells of it. We call every such influence of a hidden token a
-# **leak**.
+# This slope is 0 only if the hidden token had no weight, or if the output is 0. We call every influence of a hidden token a **leak**.
 
 # %% [markdown] id="leak"
 # ## A test that finds leaks
 #
-# Nothing failed when that mask stood in the wrong place. The shapes were right, and every hidden weight was 0. So do not read the code,
-# and do not look at the weights. Ask for what a mask is meant to achieve between the inputs $x_j$ of a layer and its outputs $z_i$:
+# Nothing failed when that mask stood in the wrong place: the shapes were right, and every hidden weight was 0. So instead of reading code
+# or weights, we ask for what a mask is meant to achieve between a layer's inputs $x_j$ and outputs $z_i$:
 #
 # $$\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i) \key{causal-mask-hides-future}$$
 #
@@ -194,6 +192,14 @@ check("who-moves-whom", my_influence)
 
 # %% [markdown] id="leak-ours" tags=["ours"]
 # It returns `np.abs(moved - still).max(axis=-1).T`. Before the `.T` the rows belong to the tokens that were moved.
+
+
+# %% id="influence"
+def influence(still, moved):  # until you have written yours, ours stands in
+    if my_influence is ...:
+        return np.abs(moved - still).max(axis=-1).T
+    return my_influence(still, moved)
+
 
 # %% [markdown] id="leaks-predict"
 # Now we plant five mistakes, and move each token by a step drawn at random. Of the pairs of seven tokens 21 have $j > i$. **Predict**
@@ -211,25 +217,26 @@ layers = {
 steps, found = np.random.default_rng(0).normal(size=X.shape), {}
 for name, weigh in layers.items():
     moved = [layer(X + np.eye(7)[:, [j]] * steps[j], weigh) for j in range(7)]
-    found[name] = np.abs(moved - layer(X, weigh)).max(axis=-1).T
+    found[name] = influence(layer(X, weigh), np.array(moved))
 figures.leak_maps(found, mask)
 
 # %% [markdown] id="leaks-answer" tags=["answer"]
-# Four of them leak at all 21 pairs. Adding ones hides nothing, the transposed mask shows the future instead of the past, and in the last
-# two the hidden scores still stand in the sum that divides. The mask that is one column too wide leaks at six pairs only. They are the
-# worst six, because each shows a row the very token that it must guess. In the right layer all numbers above the diagonal are exactly 0.
+# Four of them leak at all 21 pairs. Adding ones hides nothing, and the transposed mask shows the future instead of the past. With the
+# mask after the softmax, hidden scores still stand in the sum that divides, and with the softmax over queries the scores of later queries
+# do. The mask that is one column too wide leaks at six pairs only, but the worst six, because each shows a row the very token that it
+# must guess. In the right layer all numbers above the diagonal are exactly 0.
 
 # %% [markdown] id="leaks-notice"
-# So the test need not forgive anything, not even rounding. But move the *inputs* of the layer. If only its values were moved, the mask
-# after the softmax would pass, because its leak runs through the keys. In exercise {task}`leak-test` your test meets leaks that no mask
-# can stop.
+# Here the test need not even forgive rounding, as both runs add the same numbers in the same order. But it must move the *inputs* of the
+# layer. If only its values were moved, the mask after the softmax would pass, because its leak runs through the keys. In exercise
+# {task}`leak-test` your test meets leaks that no mask can stop.
 
 # %% [markdown] id="several"
 # ## Several masks, and a row that sees nothing
 #
-# In a batch, short texts are filled up with **padding**, whose columns are hidden from every query. Two documents in one sequence must
-# not see each other, so their mask has blocks. A **window** shows a query itself and the $w$ tokens before it. If several masks apply, a
-# pair must pass them all, since $-\infty$ plus 0 or $-\infty$ is $-\infty$:
+# In a batch, short texts are filled up with **padding**, whose columns are hidden from every query. The mask of two documents in one
+# sequence has blocks, as they must not see each other. A **window** shows a query itself and the $w$ tokens before it. If several masks
+# apply, a pair must pass them all, since $-\infty$ plus 0 or $-\infty$ is $-\infty$:
 #
 # $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \label{added-masks-intersect}$$
 #
@@ -240,29 +247,29 @@ document = np.array([0, 0, 0, 0, 1, 1, 1])
 figures.combined(
     {
         "causal, two documents": mask & (document[:, None] == document),
-        "causal, window of 2": mask & ~np.tri(7, k=-3, dtype=bool),
+        "causal, window of 2": mask & ~np.tri(7, k=-3, dtype=bool),  # k = -(w + 1)
         "causal, padding in front": mask & (np.arange(7) >= 2),
     }
 )
 
 # %% [markdown] id="empty"
-# In the third mask two tokens of padding stand in front, so that all texts of a batch end at the same place. Its first two rows see
-# nothing, and there the formula says $0 / 0$. For fear of that, much code writes $-10^9$ in the place of $-\infty$.
+# In the third mask two tokens of padding stand in front, so that all texts of a batch end together. Its first two rows see nothing, and
+# there the formula says $0 / 0$. To avoid this, much code writes $-10^9$ in the place of $-\infty$.
 #
-# Let a row have the scores 2, 1 and 0. Without a mask its weights are 0.665, 0.245 and 0.090. We hide all three keys by adding $-10^9$ to
-# their scores. **Predict** the weights.
+# Take a row with the scores 2, 1 and 0, whose weights without a mask are 0.665, 0.245 and 0.090. We hide all three keys by adding
+# $-10^9$, in numbers of 64 bits. **Predict** the weights.
 
 # %% id="empty-code" tags=["predicted"]
 scores = np.array([2.0, 1.0, 0.0])
-print("-1e9 added to each score:     ", softmax(scores - 1e9).round(3))
-print("-1e9 in place of each score:  ", softmax(np.full(3, -1e9)).round(3))
+print("-1e9 added, 64 bits:     ", softmax(scores - 1e9).round(3))
+print("-1e9 added, 32 bits:     ", softmax(scores.astype(np.float32) - 1e9).round(3))
 with np.errstate(invalid="ignore"):
     terms = np.exp(np.full(3, -np.inf) - (-np.inf))  # the maximum is subtracted first
-print("-inf, in a plain softmax:     ", terms / terms.sum())
+print("-inf, in a plain softmax:", terms / terms.sum())
 
 # %% [markdown] id="empty-answer" tags=["answer"]
 # They are the weights without any mask, since a number added to all scores of a row changes no softmax ({eq}`softmax-shift-invariance`).
-# Without any warning, the row attends to all that was to be hidden.
+# In 32 bits the scores are lost in rounding beside $10^9$, and all three get 1/3. Either way, the row attends to what was to be hidden.
 
 # %% [markdown] id="empty-defined"
 # NaN, "not a number", is at least honest. But it spreads: in the backward pass 0 times NaN is NaN, so one such row spoils the gradient of
@@ -270,14 +277,16 @@ print("-inf, in a plain softmax:     ", terms / terms.sum())
 #
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
 #
-# A sum over no keys is 0, and $0 / 0$ is read as 0. PyTorch's `scaled_dot_product_attention` does the same; `torch.softmax` returns NaN.
+# A sum over no keys is 0, and $0 / 0$ is read as 0. PyTorch's `scaled_dot_product_attention` does the same, while `torch.softmax` returns
+# NaN.
 
 # %% [markdown] id="real"
 # ## The better model, tested
 #
-# Back to SmolLM2 without a mask in layer 20. Its perplexities came from one pass over each text. But when a model *writes*, its tokens
-# come one at a time. **Predict** the perplexities if it reads the texts in this way, still without that mask. And our test: we exchange
-# all tokens from the 71st on. By how much do the logits before them move, the scores of all possible next tokens?
+# The perplexities of SmolLM2 without a mask in layer 20 came from one pass over each text. But when a model *writes* with a cache, each
+# token is computed once, before the next one exists. **Predict** the perplexities if it reads the texts in this way, still without that
+# mask. Then comes our test, in one pass: we exchange all tokens from the 71st on. Do the earlier logits (the scores of the possible next
+# tokens) move, with the mask and without it?
 
 # %% id="real-code" tags=["predicted"]
 for way in ("masked", "no mask in layer 20", "no mask in layer 20, token by token"):
@@ -287,61 +296,61 @@ for way in ("masked", "no mask in layer 20"):
     print(f"earlier logits move by up to, {way:19}", moves.round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# They are those of the model as it is. When a token is read, no later one is there, so a mask has nothing to hide. In one pass, each
-# token could look at those behind it, and so at the one that it had to guess. The improvement was a leak, and the test finds it. In the
-# model as it is, no earlier logit moves at all.
+# Token by token, the perplexities are those of the masked model. The cache keeps what each token was when it was read, with no later one
+# there, so a mask had nothing to hide. In one pass, each token could look at those behind it, and so at the one that it had to guess. The
+# improvement was a leak, and the test finds it. With the mask, no earlier logit moves at all.
 
 # %% [markdown] id="real-notice"
-# For the same reason your function, which has no mask at all, let SmolLM2 write English in lesson {lesson}`attention`. But SmolLM2 was
-# *trained* with its mask. A model that is trained with a leak learns to look at the answer, and cannot write when there is none (lesson
-# {lesson}`transformer` trains one). And a loss need not betray a leak: with no mask left in any layer, SmolLM2's perplexity *rises* in
-# three of the four texts.
+# SmolLM2 was *trained* with its mask, however. A model that is trained with a leak learns to look at the answer, and cannot write when
+# there is none (lesson {lesson}`transformer`). And a leak need not lower the loss: with no mask left in any layer, SmolLM2's perplexity
+# *rises* in three of the four texts.
 
 # %% [markdown] id="own"
 # ## Your own leak test
 #
-# This cell runs wherever PyTorch does. PyTorch's function for attention and its module both take a boolean mask, and the documentation
-# says what True means in each. Do not look it up. We give both the same mask, True on and below the diagonal, and let the test tell:
+# With your function you can test any layer of PyTorch. Its function for attention and its module both take a boolean mask. What does True
+# mean in each? Instead of looking it up, we give both the same mask, True on and below the diagonal:
 
 # %% id="own-code"
-import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 
 @torch.no_grad()
-def influence(layer, x):  # row i, column j: how far output i moves with token j
-    moved = []
-    for j in range(len(x)):
-        other = x.clone()
-        other[j] += torch.linspace(-1, 2, x.shape[1])  # each feature in its own way
-        moved.append(layer(other))
-    return (torch.stack(moved) - layer(x)).abs().amax(dim=-1).T
+def tried(layer, x):  # row i, column j: how far output i moves with token j
+    step = torch.linspace(-1, 2, x.shape[1])  # each feature in its own way
+    moved = [layer(x + at[:, None] * step).numpy() for at in torch.eye(len(x))]
+    return influence(layer(x).numpy(), np.array(moved))
 
 
 # %% id="own-run"
 x = torch.tensor(np.random.default_rng(0).normal(size=(6, 8))).float()
 lower = torch.ones(6, 6).tril().bool()
-module = torch.nn.MultiheadAttention(8, num_heads=2)
+module = torch.nn.MultiheadAttention(8, num_heads=2).eval()  # eval: without dropout
 layers = {
     "function": lambda x: scaled_dot_product_attention(x, x, x, attn_mask=lower),
     "module": lambda x: module(x, x, x, attn_mask=lower)[0],
+    "nothing but NaN": lambda x: x * np.nan,
 }
 for name, layer in layers.items():
-    moves = influence(layer, x) > 0
-    later, earlier = moves.triu(1).sum(), moves.tril(-1).sum()
-    print(f"{name:8}: of 15 later tokens {later} count, of 15 earlier {earlier}")
+    leaks = np.triu(tried(layer, x) > 0, 1).sum()
+    print(f"{name:15}: leaks at {leaks:2} of 15 pairs with j > i")
 
 # %% [markdown] id="own-notice"
-# In the function True means *may look*, and in the module of the same library it means *hide*. Neither complains, and a much read
-# repository had its mask the wrong way round until 2026. So run these lines on every layer that you write. They find leaks beside the
-# mask, too, such as a mean over all positions. But they test one input, and a leak may open at larger scores only (section
-# {section}`fills`).
+# So in the function True means *may look*, and in the module it means *hide*. No error tells you, and a much read repository had its mask
+# [the wrong way round](https://github.com/rasbt/LLMs-from-scratch/issues/1061) until 2026. But the third line is a surprise, since our
+# test passes a layer that returns nothing but NaN. Every comparison with NaN is false except `!=`, so we repair the test:
 
-# %% [markdown] id="own-gradients"
-# Gradients can ask the same: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do not shorten this
-# to `output[i].sum().backward()`. Behind a plain layer norm the sum of a row is constant, so every gradient is 0, and every leak passes.
-# (The package has the test as `leak_matrix` for functions of arrays, and as `leaks` for modules.)
+# %% id="own-repaired"
+for name, layer in layers.items():
+    leaks = np.triu(tried(layer, x) != 0, 1).sum()
+    print(f"{name:15}: leaks at {leaks:2} of 15 pairs with j > i")
+print("last row of the module:", tried(layers["module"], x)[-1])
+
+# %% [markdown] id="own-limits"
+# The module gives NaN as well, in its last row, where it hides every key. Run the repaired test on every layer that you write, after
+# `layer.eval()`, because dropout looks like a leak. It tries one input only, and a leak may open at larger scores (section
+# {section}`fills`).
 
 # %% id="verify-lesson"
 verify_lesson("masking")
@@ -363,8 +372,8 @@ verify_lesson("masking")
 # - Under a causal mask, what comes later changes nothing. So a text can be learned in one pass, and written with a cache.
 # - Several masks combine by "and". A row that sees nothing is defined to be 0.
 #
-# Have we improved SmolLM2? No. Without the mask it read what it had to guess, and where nothing is there to be read, it is the model it
-# was. A leak can look like progress or like harm. To find it, move one token and look which outputs move.
+# Have we improved SmolLM2? No: without the mask it read what it had to guess, and when it writes, it is the model it was. A leak can look
+# like progress or like harm. To find it, move one token and look which outputs move.
 #
 # Next, lesson {lesson}`heads` lets a layer look at several things at once. First come the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
@@ -405,11 +414,17 @@ print("-1e4 added in 16 bits:    ", softmax(half.astype(float)).round(3))
 # scores vanish beside the fill, and all weights are equal. What a finite fill does to such a row depends on the code and on the type of
 # its numbers.
 
+# %% [markdown] id="own-gradients"
+# Gradients can ask what the leak test asks: `torch.autograd.functional.jacobian` gives $\partial z_i / \partial x_j$ for all pairs. Do
+# not shorten this to `output[i].sum().backward()`. Behind a plain layer norm the sum of a row is constant, so every gradient is 0, and
+# every leak passes. (The package has the test as `leak_matrix` for functions of arrays, and as `leaks` for modules.)
+
 # %% [markdown] id="axis"
 # ## Deeper: which triangle, and which axis?
 #
-# "Strictly lower triangular", says one text of what a causal mask hides; "upper", says another. Both can be right. If tokens are the
-# *columns* of the matrices, the scores are $K Q^\top$ in our letters, and everything is transposed, the axis of the softmax too:
+# "Strictly lower triangular", says one text of what a causal mask hides; "upper", says another. Both can be right. (A third adds the mask
+# "to the input embeddings", but an embedding belongs to one position and has no pairs.) If tokens are the *columns* of the matrices, the
+# scores are $K Q^\top$ in our letters, and everything is transposed, the axis of the softmax too:
 #
 # $$Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
 #  = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}
@@ -466,16 +481,18 @@ print("is the last output:  ", np.allclose(flagged, masked[6]))
 
 # %% [markdown] id="lost-notice"
 # It sees the oldest key only. So look at the lower half of your map, too: every earlier token should count there.
-#
-# A window hides the past on purpose, to save work. Query $i$ sees $i + p + 1$ keys under a causal mask (for $p \ge -1$), and at most $w +
-# 1$ in a window:
+
+# %% [markdown] id="window"
+# A window hides the past on purpose, to save work. Query $i$ sees $i + p + 1$ keys under a causal mask ($p \ge -1$), at most $w + 1$ in a
+# window (summed for $p = 0$, $w < T$):
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
 #
 # $$\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2} \label{window-pair-count}$$
 #
-# So who skips what is hidden saves nearly half of the work under a causal mask, and most of it in a narrow window. Is a token further
-# back than $w$ lost? Let $B_w$ be the window as a matrix of zeros and ones. Its power counts paths of $L$ steps, one for each layer:
+# So for a long text with $p = 0$, skipping what is hidden saves nearly half of the work under a causal mask, and most of it in a narrow
+# window. (One query with a cache sees all keys, so the causal mask saves it nothing.) Is a token further back than $w$ lost? Let $B_w$ be
+# the window as a matrix of zeros and ones. Its power counts paths of $L$ steps, one for each layer:
 #
 # $$\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]
 # \label{reach-of-stacked-windows}$$

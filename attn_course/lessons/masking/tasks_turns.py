@@ -113,8 +113,9 @@ one token: 1 2 3
 def my_influence(still, moved):
     r"""How far each output moves with each token.
 
-    From $T$ tokens a layer makes $m$ outputs, `still`, $(m, d)$. We move one token at a time: `moved[j]`, $(m, d)$, holds the outputs
-    after token $j$ alone was moved. Write `my_influence(still, moved)`. It returns an $(m, T)$ array, in whose row $i$ and column $j$
-    stands how far output $i$ has moved with token $j$: the largest absolute change among its features.
+    From $T$ tokens a layer makes $m$ outputs, `still`, $(m, d)$. (Where $m \ne T$, a forgotten transpose shows.) We move
+    one token at a time: `moved[j]`, $(m, d)$, holds the outputs after token $j$ alone was moved. Write `my_influence(still, moved)`. It
+    returns an $(m, T)$ array, in whose row $i$ and column $j$ stands how far output $i$ has moved with token $j$: the largest absolute
+    change among its features.
     """
     return np.abs(moved - still).max(axis=-1).T

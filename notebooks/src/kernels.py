@@ -499,9 +499,18 @@ for B in (16, 32, 64):
 # load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
 
 # %% [markdown] id="package-ours"
-# For this your kernel needs no new line, as `B` is an argument. But all tiles of a program must fit on the chip, so the course's own kernel,
-# `flash_forward` in `attn_course/gpu`, takes at most 128 queries by 64 keys. At the end, let `mine` be the result of your kernel with tiles of
-# 64, and compare it with PyTorch's:
+# For this your kernel needs no new line, as `B` is an argument. The course's own, `flash_forward` in `attn_course/gpu`, is your last rung with
+# a few changes:
+#
+# | yours | the course's |
+# |---|---|
+# | tiles of `B` by `B` | at most 128 queries by 64 keys, since all tiles of a program must fit on the chip |
+# | `tl.exp(s - new)` | in half precision `tl.exp2`, and the factor $\log_2 e$ is part of the scale |
+# | one tile after the other | the next tile's scores are computed before this tile's product with its values |
+# | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
+# | one head | the grid counts heads too, and several may share their keys |
+#
+# At the end, let `mine` be the result of your kernel with tiles of 64, and compare it with PyTorch's:
 
 # %% id="agree"
 query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))

@@ -32,7 +32,7 @@ for name in ("LSTM", "RNN"):
 
 # %% [markdown] id="hook-notice"
 # The LSTM needs four to ten times as many batches as attention. The RNN does no better than naming one of the two colours at
-# random, which is right in 5 of 8 cases. With 2 or 8 symbols in between, all three passed 95 % in every run, so the
+# random, which is right in 5 of 8 cases. With 2 or 8 symbols all three passed 95 % in every run, so the
 # LSTM and the RNN suffer from more symbols.
 #
 # At the end we write this lookup by hand, for 100,000 symbols and without training. It needs only the lit parts of this drawing:
@@ -360,8 +360,8 @@ for n in (10, 1000, 100_000):
     print(f"{n:6} symbols: beta {beta:4.1f}, right entry at least {min(entries):.2f}")
 
 # %% [markdown] id="own-try"
-# These functions run anywhere. Now exchange two roles in `answer`, with `x[-1, :2]` for the query and `x[:, 6:8]` for the keys. All shapes fit.
-# What does the question get?
+# These functions run anywhere. Now exchange two roles in `answer`, with `x[-1, :2]` for the query and `x[:, 6:8]` for the keys. What does
+# the question get?
 #
 # <details><summary>What it gets</summary>
 #
@@ -464,7 +464,7 @@ alive("linear-attention-two-readings")
 # ## Sources, and what to read next
 #
 # - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): attention, proposed because one vector of
-#   fixed length is a bottleneck. Lesson {lesson}`cross_attention` measures that.
+#   fixed length is a bottleneck.
 # - Y. Bengio, P. Simard and P. Frasconi (1994), *Learning long-term dependencies with gradient descent is difficult*, IEEE
 #   Transactions on Neural Networks 5(2).
 # - Y.-H. Tsai et al. (2019), [arXiv:1908.11775](https://arxiv.org/abs/1908.11775): attention through the lens of kernels.

@@ -26,7 +26,7 @@ def nile_guesses(years: ArrayLike, flow: ArrayLike, guesses: Mapping[str, ArrayL
     x = as_numbers("years", years, 1)
     values = same_shape("flow", flow, len(x))
     curves = each_of_shape("guesses", guesses, len(x))
-    title = "A narrow bell guesses with the noise of two neighbours, a wide one does not see the change"
+    title = "A narrow bell guesses with the noise of two neighbours, a wide one flattens the change"
     alt = f"{len(x)} points, flow (10⁸ m³) against year, and a curve in each panel. " + " ".join(
         f"{name}: from {short(float(np.min(curve)))} to {short(float(np.max(curve)))}." for name, curve in curves.items()
     )

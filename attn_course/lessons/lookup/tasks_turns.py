@@ -77,7 +77,7 @@ def my_miss(x, y, h):
 
     Guess each $y^{(i)}$ by {eq}`nadaraya-watson-regression` from all points except point $i$, with $e^{-u^2 / 2 h^2}$ for $K_h(u)$. Write
     `my_miss(x, y, h)`, which returns the root of the mean square of guess minus $y^{(i)}$. `x` and `y` are float64 arrays of shape `(m,)`,
-    with two points or more {case}`two points`.
+    with two points or more {case}`two points`, and no point is so far from all others that its similarities vanish.
     """
     s = np.exp(-((x[:, None] - x) ** 2) / (2 * h**2)) * (1 - np.eye(len(x)))
     guess = s @ y / s.sum(axis=1)

@@ -32,8 +32,8 @@ def named_by(layer: Callable[..., np.ndarray], ring: Neighbours, silent: int) ->
 
     def answers(text: Tensor) -> Tensor:
         read = (ring.symbols[text] + ring.places).double().numpy()
-        output = torch.from_numpy(np.stack([layer(*(x @ w for w in projections), w_output, found.n_heads, silent) for x in read])).to(ring.answers)
-        return (output @ ring.answers).unflatten(-1, (2, -1))
+        written = [layer(*(x @ w for w in projections), w_output, found.n_heads, silent) for x in read]
+        return (torch.from_numpy(np.stack(written)).to(ring.answers) @ ring.answers).unflatten(-1, (2, -1))
 
     return named(answers)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gguf import GGUFReader
 
-from attn_course.experiments.ring import layer
+from attn_course.experiments import ring
 from attn_course.language import maps
 from attn_course.language.getting import ModelMissing
 from attn_course.language.model import LanguageModel
@@ -255,9 +255,9 @@ def test_the_matrices_of_a_layer_make_its_queries_and_its_output(toy):
 def test_queries_keys_and_values_of_a_layer_make_what_its_heads_return(toy):
     query, key, value, returned = toy.around_heads(1, TEXT)
     assert query.shape == key.shape == value.shape == (len(returned), HEADS * D_K)
-    written = layer(query[-1:], key, value, toy.layer(1).w_output, HEADS)
+    written = ring.layer(query[-1:], key, value, toy.layer(1).w_output, HEADS)
     np.testing.assert_allclose(written[0], returned[-1], atol=1e-5)
-    assert not np.allclose(layer(query[-1:], key, value, toy.layer(1).w_output, HEADS, silent=0)[0], returned[-1], atol=1e-3)
+    assert not np.allclose(ring.layer(query[-1:], key, value, toy.layer(1).w_output, HEADS, silent=0)[0], returned[-1], atol=1e-3)
 
 
 def test_without_a_file_only_stored_answers_are_given():

@@ -35,7 +35,7 @@ for token, largest in zip(TOKENS, weights.max(axis=0), strict=True):
 # it wins where the query gives all others a negative score.
 
 # %% [markdown] id="hook-notice"
-# The scores are made in the part of the machine that is lit here:
+# In the machine, the lit part makes the scores:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -50,13 +50,12 @@ figures.machine()
 #
 # $$e^{(s + t) / 2} = \sqrt{e^s e^t} \le \tfrac{1}{2} (e^s + e^t)$$
 #
-# The two others together have at least twice the weight of "was". As the three share at most 1, "was" has at most $\tfrac{1}{3}$. (Between
-# which two lies "the"?)
+# The two others together have at least twice the weight of "was". As the three share at most 1, "was" has at most $\tfrac{1}{3}$.
 
 # %% [markdown] id="must-bend"
 # No scale and no further matrix on these keys would help, because "was" stays halfway. (Another $W_K$ could, for the rows of $X$ are not
-# halfway.) In the same way every average of other keys, with any weights, gets at most half: its score is never above all of theirs. To
-# prefer such a key, the score must not be linear in the key. It has to *bend*.
+# halfway.) In the same way every average of other keys, with any weights, gets at most half, since its score is never above all of theirs.
+# To prefer such a key, a score must not be linear in the key. It has to *bend*.
 
 # %% [markdown] id="tutorial"
 # ## A score that bends
@@ -74,9 +73,9 @@ figures.machine()
 # Each term of the sum is a **unit**, and most layers also add a learned **bias** inside $\tanh$.
 
 # %% [markdown] id="ridge"
-# Two units are enough to find "was". The second feature of its key is 1, and that of every other key is 0 or 2; let the query say which number
-# it wants there. With $x$ for the feature minus that number (so $W_K$ doubles the feature, and $W_Q$ takes off twice the number), the score is
-# $4 \tanh(2x + 1) - 4 \tanh(2x - 1)$:
+# Two units are enough to find "was". The second feature of its key is 1, and that of every other key is 0 or 2; let the query say which
+# number it wants there. With $x$ for the feature minus that number (so $W_K$ doubles the feature, and $W_Q$ takes off twice the number),
+# the score is $4 \tanh(2x + 1) - 4 \tanh(2x - 1)$:
 #
 # | $x$ | $\tanh(2x + 1)$ | $\tanh(2x - 1)$ | score |
 # |---|---|---|---|
@@ -144,15 +143,15 @@ for name, scores in (("first", first), ("second", second)):
 # key's number, and {eq}`plain-sum-ignores-query` holds.
 
 # %% [markdown] id="sum-notice"
-# The second program runs and trains without an error, for it can still learn which keys matter to *all* queries. But it cannot attend: for that,
-# query and key must meet inside the bend.
+# The second program runs and trains without an error, for it can still learn which keys matter to *all* queries. But it cannot attend: for
+# that, query and key must meet inside the bend.
 
 # %% [markdown] id="first"
 # ## Why Bahdanau had a network
 #
-# In 2014 Dzmitry Bahdanau was an intern in Montreal, where translators were two recurrent networks: one read the sentence into a single vector,
-# from which the other wrote the translation. He distrusted that vector. So at every step he let the writer look back at all words of the source, as
-# his own eyes had gone back and forth between two texts when he learned English at school.
+# In 2014 Dzmitry Bahdanau was an intern in Montreal, where translators were two recurrent networks: one read the sentence into a single
+# vector, from which the other wrote the translation. He distrusted that vector. So at every step he let the writer look back at all words
+# of the source, as his own eyes had gone back and forth between two texts when he learned English at school.
 
 # %% [markdown] id="first-network"
 # How should the writer's state be compared with a word? The state had 1,000 numbers, and the vector $h_j$ of word $j$, its *annotation*,
@@ -186,10 +185,10 @@ for size in (1, 5):
 # %% [markdown] id="cost"
 # ## What a network for each pair costs
 #
-# For every pair and unit the network takes a sum, a $\tanh$, and a multiplication with its addition, where a product takes only the last: four
-# against two, if all operations count alike. The memory differs by more. A matrix product adds its $d_h$ terms while it makes them, but here each
-# sum $q + k$ must go through $\tanh$ first, so with arrays there is a number for every pair and unit before $v$ adds them up. Let $M$ count the
-# numbers in the largest array made for the pairs:
+# For every pair and unit the network takes a sum, a $\tanh$, and a multiplication with its addition, where a product takes only the last:
+# four against two, if all operations count alike. The memory differs by more. A matrix product adds its $d_h$ terms while it makes them,
+# but here each sum $q + k$ must go through $\tanh$ first, so with arrays there is a number for every pair and unit before $v$ adds them up.
+# Let $M$ count the numbers in the largest array made for the pairs:
 #
 # $$M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}} \key{additive-memory-overhead}$$
 
@@ -197,10 +196,12 @@ for size in (1, 5):
 x = np.ones((128, 64))  # 128 queries and keys, projected
 print("additive:   ", np.tanh(x[:, None] + x).shape)
 print("dot product:", (x @ x.T).shape)
+gigabytes = 4 * 8192**2 / 1e9  # of one number for each pair, in 32 bits
+print(f"8,192 tokens: {64 * gigabytes:.0f} GB against {gigabytes:.2f} GB")
 
 # %% [markdown] id="memory-notice"
-# For one head with 8,192 tokens and 64 units, that is 17 GB in 32 bits, where the scores take 0.27 GB. And the dot product is "much faster and more
-# space-efficient in practice" (Vaswani et al., 2017, § 3.2.1), because matrix products are highly optimized.
+# The dot product is also "much faster and more space-efficient in practice" (Vaswani et al., 2017, § 3.2.1), because matrix products are
+# highly optimized.
 
 # %% [markdown] id="bowl"
 # ## Bend the key, not the pair
@@ -214,8 +215,15 @@ print("dot product:", (x @ x.T).shape)
 # | "was" | $(1, -\tfrac{1}{2})$ | $\tfrac{1}{2}$ |
 # | "sat", "tired" | $(2, -2)$ | $0$ |
 #
-# A plain dot product puts "was" ahead, and ten times this query gives it the weight $e^5 / (e^5 + 6) \approx 0.96$. The keys now lie on a
-# parabola, where $(1, -\tfrac{1}{2})$ is not halfway between the others.
+# The keys now lie on a parabola, where $(1, -\tfrac{1}{2})$ is not halfway between the others, and a plain dot product puts "was" ahead.
+# Here are queries for all three, made longer:
+
+# %% id="bowl-code"
+bent = np.stack([feature, -(feature**2) / 2], axis=-1)  # (7, 2)
+for wanted in (0, 1, 2):
+    query = 10 * np.array([wanted, 1])
+    found = zip(TOKENS, softmax(bent @ query), strict=True)
+    print(f"wanted {wanted}:", *(f"{token} {weight:.2f} " for token, weight in found))
 
 # %% [markdown] id="bowl-general"
 # For keys of any length the same trick is to add the feature $-\tfrac{1}{2} \|k\|^2$. Expand $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k +
@@ -245,15 +253,14 @@ check("nearest-key-by-product", my_nearest)
 # %% [markdown] id="won"
 # ## Why the dot product won
 #
-# Speed is of little use to a score that learns worse. With few features both did about equally well, but with many the network was ahead. Vaswani
-# et al. suspected the size of the products, whose variance is $d_k$ at the start, {eq}`variance-of-a-score`, and divided them by $\sqrt{d_k}$.
-# Additive scores are small without it if the entries of $v$ have variance $1 / d_h$, as they do here.
+# With few features both scores did about equally well, but with many the network was ahead. Vaswani et al. suspected the size of the
+# products, whose variance is $d_k$ at the start, {eq}`variance-of-a-score`, and divided them by $\sqrt{d_k}$. Additive scores are small
+# without it if the entries of $v$ have variance $1 / d_h$, as they do here.
 
 # %% [markdown] id="won-predict"
-# We measure it on a dictionary of 32 words in two languages, with a vector to be learned for each word. Sixteen words are keys, the query
-# is the translation of one of them, and the loss sees only the output, not the weights. Three scores, each at three widths $d_h$, have 450
-# steps to learn to find the right key nine times out of ten. A bar shows how many they took. **Predict** which of the nine do not learn in
-# time.
+# We measure it on a dictionary of 32 words in two languages, whose vectors are learned too. Sixteen words are keys, the query is the
+# translation of one of them, and the loss sees only the output, not the weights. Three scores, each at three widths $d_h$, have 450 steps
+# to learn to find the right key nine times out of ten. A bar shows how many they took. **Predict** which of the nine do not learn in time.
 
 # %% id="won-figure" tags=["predicted"]
 from attn_course.lessons.additive.experiments import KINDS, LOOKUPS, WIDTHS
@@ -270,26 +277,26 @@ figures.steps_until_learnt(WIDTHS, steps)
 # score takes 142, 72 and 45. These are medians of three runs, and at every width the scaled product was the faster one in one of the three.
 
 # %% [markdown] id="real-question"
-# But what about keys that no query finds? Our sentence has four features, whereas SmolLM2, the model of lesson {lesson}`start`, has 90 key heads
-# of 64. From each of four texts we take 256 tokens, and search, for every key of every head, a query that gives it the largest score. As controls
-# we search in only the 4 directions in which the keys of the head vary most, and put random keys in place of the real ones.
+# But what about keys that no query finds? Our sentence has four features, whereas SmolLM2, the model of lesson {lesson}`start`, has 90 key
+# heads of 64. From each of four texts we take 256 tokens, and search, for every key of every head, a query that gives it the largest score.
+# As controls we search in only the 4 directions in which the keys of the head vary most, and put random keys in place of the real ones.
 #
-# **Predict** for 64 features whether we find a query for all 256 keys, and whether random keys do better or worse. (A key is hidden if it is an
-# average of others in all features at once.)
+# **Predict** for 64 features whether we find a query for all 256 keys, and whether random keys do better or worse. (A key is hidden if it
+# is an average of others in all features at once.)
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.additive.experiments_smollm2 import SMOLLM2
 
 record = SMOLLM2.load()
 for width in (64, 4):
-    for name, keys in (("SmolLM2", str(width)), ("random", f"random {width}")):
-        found = record.values(keys)  # of the fewest and the most in a head
-        print(f"{width:2} features, {name:7}: {found.min()} to {found.max()} of 256 keys")
+    for kind in ("", "random "):  # of each, the fewest and the most in a head
+        found = record.values(f"{kind}{width}")
+        print(f"{width:2} features, {kind}keys: {found.min()} to {found.max()} of 256")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# With 64 features we find a query for each of the 92,160 keys of SmolLM2, and for every random key as well. In 4 directions we miss at least 122 of
-# 256, and of random keys as many. (The search ends after 1,000 steps, so there may be more to find.) So the *number* of features decides, and no bend
-# is needed to explain it.
+# With 64 features we find a query for each of the 92,160 keys of SmolLM2, and for every random key as well. In 4 directions we miss at
+# least 122 of 256 real keys and 186 of 256 random ones. (The search ends after 1,000 steps, so there may be more to find.) So the *number*
+# of features decides, and no bend is needed to explain it.
 
 # %% [markdown] id="real-notice"
 # That a query exists does not say that the head ever makes it. But no key of these is hidden from a dot product.
@@ -376,19 +383,18 @@ verify_lesson("additive")
 #
 # - Query and key must meet inside the bend, or the weights ignore the query.
 # - Additive scores stay within $\|v\|_1$, and take $d_h$ numbers for every pair.
-# - Without the scale, wide dot products did not learn our dictionary in time.
 #
-# What can the network do that a dot product cannot? It prefers a key that is an average of others. Why did the dot product win all the same? It is
-# faster and takes one number for each pair, and with 64 features it misses little: even among random keys we found a query for each. Where keys do
-# lie between others, one bent feature of each *key* is enough. Next, lesson {lesson}`masking` hides keys from queries; first the
-# [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
+# What can the network do that a dot product cannot? It prefers a key that is an average of others. Why did the dot product win all the
+# same? It is faster, takes one number for each pair, and with its scale learns about as fast. With 64 features it misses little: even among
+# random keys we found a query for each. Where keys do lie between others, one bent feature of each *key* is enough. Next, lesson
+# {lesson}`masking` hides keys from queries; first the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
 
 # %% [markdown] id="length"
 # ## Deeper: what was the first attention for?
 #
-# The vector that Bahdanau distrusted had to hold a whole sentence. Two small translators have a dictionary of 24 words and write each
-# sentence backwards. One has his aligner, the other a fixed vector of 48 numbers, and both learn from sentences of 2 to 8 words.
-# **Predict** how the share of right words falls with the length, up to 16 words.
+# Two small translators have a dictionary of 24 words and write each sentence backwards. One has Bahdanau's aligner, the other must put the
+# whole sentence into a fixed vector of 48 numbers, and both learn from sentences of 2 to 8 words. **Predict** how the share of right words
+# falls with the length, up to 16 words.
 
 # %% id="length-code" tags=["predicted"]
 from attn_course.lessons.additive.experiments_translation import TRANSLATIONS
@@ -414,7 +420,7 @@ for name in ("aligner", "fixed vector"):
 figures.aligner()
 
 # %% [markdown] id="odd-bias"
-# Such a layer usually has a bias, and here it is needed. Without its biases the ridge of section {section}`tutorial` is
+# Such a layer has biases. Without them the ridge of section {section}`tutorial` is
 # $4 \tanh(2x) - 4 \tanh(2x) = 0$. Would more units help? As $\tanh(-x) = -\tanh x$, without a bias
 #
 # $$e(-q, -k) = -e(q, k) \label{additive-score-is-odd}$$
@@ -449,7 +455,7 @@ for factor in (1.0, 0.01):
     print(f"vectors times {factor}: weights differ by up to {apart:.6f}")
 
 # %% [markdown] id="small-answer"
-# The two queries have the same weights up to about a hundred-thousandth. Near 0 the graph of $\tanh$ is nearly a straight line, so the score
+# Near 0 the graph of $\tanh$ is nearly a straight line, so the score
 # is a query's number plus a key's number, and {eq}`plain-sum-ignores-query` holds. A bias helps, since it moves the units away from 0.
 
 # %% [markdown] id="sources"

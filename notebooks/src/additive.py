@@ -215,8 +215,8 @@ print(f"8,192 tokens: {64 * gigabytes:.0f} GB against {gigabytes:.2f} GB")
 # | "was" | $(1, -\tfrac{1}{2})$ | $\tfrac{1}{2}$ |
 # | "sat", "tired" | $(2, -2)$ | $0$ |
 #
-# The keys now lie on a parabola, where $(1, -\tfrac{1}{2})$ is not halfway between the others, and a plain dot product puts "was" ahead.
-# Here are queries for all three, made longer:
+# The keys now lie on a parabola, where $(1, -\tfrac{1}{2})$ is not halfway between the others, and a plain dot product puts "was" ahead. We
+# ask the three questions of section {section}`tutorial` again, now with a product and a longer query:
 
 # %% id="bowl-code"
 bent = np.stack([feature, -(feature**2) / 2], axis=-1)  # (7, 2)
@@ -226,8 +226,8 @@ for wanted in (0, 1, 2):
     print(f"wanted {wanted}:", *(f"{token} {weight:.2f} " for token, weight in found))
 
 # %% [markdown] id="bowl-general"
-# For keys of any length the same trick is to add the feature $-\tfrac{1}{2} \|k\|^2$. Expand $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k +
-# \|k\|^2$:
+# The product gives the weights of the network, within 0.01. For keys of any length the same trick is to add the feature
+# $-\tfrac{1}{2} \|k\|^2$. Expand $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$:
 #
 # $$q \cdot k - \tfrac{1}{2} \|k\|^2 = \tfrac{1}{2} \|q\|^2 - \tfrac{1}{2} \|q - k\|^2$$
 #
@@ -392,9 +392,9 @@ verify_lesson("additive")
 # %% [markdown] id="length"
 # ## Deeper: what was the first attention for?
 #
-# Two small translators have a dictionary of 24 words and write each sentence backwards. One has Bahdanau's aligner, the other must put the
-# whole sentence into a fixed vector of 48 numbers, and both learn from sentences of 2 to 8 words. **Predict** how the share of right words
-# falls with the length, up to 16 words.
+# Two small translators have a dictionary of 24 words and write each sentence backwards. One has Bahdanau's network as its *aligner*, the
+# other must put the whole sentence into a fixed vector of 48 numbers, and both learn from sentences of 2 to 8 words. **Predict** how the
+# share of right words falls with the length, up to 16 words.
 
 # %% id="length-code" tags=["predicted"]
 from attn_course.lessons.additive.experiments_translation import TRANSLATIONS

@@ -362,8 +362,8 @@ print(f"with the sum as fourth feature:   {learn(product, lambda key: key):.2f}"
 print(f"with squares as fourth feature:   {learn(product, lambda key: key**2):.2f}")
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# The network finds every key. The product is right in four cases of ten, and a feature that does not bend does not help. With one bent
-# feature of each key, the product learns what the network learns.
+# The network finds nearly every key. The product is right in four cases of ten, and a feature that does not bend does not help. With one
+# bent feature of each key, the product learns what the network learns.
 
 # %% id="verify-lesson"
 verify_lesson("additive")

@@ -6,7 +6,6 @@ Rows are positions: query (T_q, d_q), key (T_k, d_k), W_Q (d_q, d_h), W_K (d_k, 
 import numpy as np
 
 from attn_course.equations.core import Givens, about
-from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import Normal, tables
 from attn_course.formulas import column, columns, function, index, of, row, vector
 from attn_course.reference import additive_scores, softmax
@@ -160,21 +159,6 @@ def _(normal, draw, d_h):
 
 
 # ---- what it costs
-@claim("additive-score-flops", serves="F2", rests_on="additive-score", sizes=SIZES)
-def _(rng, T_q, T_k, d_q, d_k, d_h):
-    r"""F_{\mathrm{add}} = 2\, d_h\, (T_q\, d_q + T_k\, d_k) + 4\, T_q\, T_k\, d_h
-    where a multiply-add counts 2, a sum and a tanh 1 each
-    Each vector is projected once, not once for each pair; each pair and unit takes a sum, a tanh and a multiply-add.
-        every pair projected again: (T_q\, d_q + T_k\, d_k) -> T_q\, T_k\, (d_q + d_k)
-        as many as the dot product: + 4\, -> + 2\,
-    """
-    shapes = (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h), (d_h,)
-    products = multiplications(lambda q, k, w_q, w_k, v: ((q @ w_q)[:, None] + k @ w_k) @ v, *shapes)
-    sums = np.zeros((T_q, 1, d_h)) + np.zeros((T_k, d_h))
-    lengths = {"T_q": T_q, "T_k": T_k, "d_q": d_q, "d_k": d_k, "d_h": d_h}
-    return {r"F_{\mathrm{add}}": 2 * products + sums.size + np.tanh(sums).size, **lengths}
-
-
 @claim("additive-memory-overhead", serves="F2", rests_on="additive-score")
 def _(normal, T_q, T_k, d_h):
     r"""M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}}
@@ -192,7 +176,7 @@ def _(normal, T_q, T_k, d_h):
 # ---- the aligner
 @claim("additive-attention", serves="A5 F1", rests_on="softmax additive-score", sizes=SIZES)
 def _(normal, T_q, T_k, **sizes):
-    r"""c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \qquad
+    r"""c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{l=1}^{T_k} \exp(e_{il})}, \qquad
         e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)
     where s_{i-1}: state of the decoder before it writes word i ;; h_j: annotation of source word j ;; T_k real words: padding is left out
     Keys and values are the same annotations: what is compared is what is passed on.

@@ -68,8 +68,7 @@ from attn_course import alive
 alive("cross-attention")
 
 # %% [markdown] id="roles-shapes"
-# Now with sizes that all differ. The widths 4 and 6 and $d_k = 7$ will appear in neither shape, because the projections and the scores sum over
-# them:
+# Now with sizes that all differ. The projections and the scores sum over 4, 6 and 7, so these appear in no shape:
 
 # %% id="roles-code"
 import numpy as np
@@ -88,13 +87,8 @@ print("weights", weights.shape, " output", output.shape)
 # ## Padding on both sides
 #
 # A batch is a rectangle, so short sentences are filled up with **padding**, and so are short targets, to a length of their own. Padded *keys*
-# would take weight away, so no query may see them. Padded *queries* take nothing from anybody, and their rows are left out of the loss. Let
-# $Z(X, Y, M)$ be {eq}`cross-attention` with $M$ added to the scores: $-\infty$ in the columns of padding, else 0. If rows of padding $X'$ and $Y'$,
-# with any finite numbers, stand below $X$ and $Y$, the real rows are what they were without:
-#
-# $$\begin{gathered}
-# Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \\
-# M_{ij} = -\infty \iff j > T_k \end{gathered} \key{padding-on-both-sides}$$
+# would take weight away, so $-\infty$ is added to their scores, and the rows of real signs are what they would be without padding, whatever finite
+# numbers it holds. Padded *queries* take nothing from anybody, and their rows are left out of the loss.
 #
 # In a Transformer source and target attend to themselves as well, so the two paddings meet three tables of scores:
 
@@ -149,8 +143,8 @@ check("ask-the-source", my_ask)
 # $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \key{one-key-ignores-queries}$$
 #
 # So every sign gets the same vector, which must hold the whole date. Early neural translators, too, handed a sentence over in one vector of fixed
-# length, until in 2014 Bahdanau, Cho and Bengio suspected a bottleneck there, and let each step ask anew.
-# (As our longer training shows, 48 numbers can hold most dates.)
+# length, until in 2014 Bahdanau, Cho and Bengio suspected a bottleneck there, and let each step ask anew. (As our longer training shows, 48
+# numbers can hold most dates.)
 
 # %% [markdown] id="translator"
 # ## Your translator
@@ -339,8 +333,8 @@ for rows in record.results[0]["exchanged"]:
 # %% [markdown] id="real"
 # ## The same question to a real model
 #
-# SmolLM2 of lesson {lesson}`start` has no reader and no second sequence. Its source is the beginning of its own text, and its causal mask lets
-# what it writes look at what it has read. Does it ask, too? Two examples tell it what we want:
+# SmolLM2 of lesson {lesson}`start` has no second sequence. Its source is the beginning of its own text, and its causal mask lets what it writes
+# look at what it has read. Does it ask, too? Two examples tell it what we want:
 
 # %% id="real-code"
 from attn_course import language_model
@@ -378,8 +372,8 @@ for name, other in changes.items():
 # ## Ask your own
 #
 # `Translator`, `write` and your `my_ask` are plain PyTorch. With other tables of numbers (1 is the start) and another length than 11 they learn to
-# translate something else. Type a date of your own, in one of the six ways or in a new one. The cell hides its rows one by one. Which of them
-# does yours need? (A part may stay right by luck.)
+# translate something else. Type a date of your own, in one of the six ways or in a new one. The cell hides its rows one by one. Which
+# of them does yours need? (A part may stay right by luck.)
 
 # %% id="own-code" tags=["live"]
 text = "the first of April 2042"
@@ -399,7 +393,6 @@ verify_lesson("cross_attention")
 # | what | formula |
 # |---|---|
 # | one sequence asks another, {eq}`cross-attention` | {key}`cross-attention` |
-# | two paddings, {eq}`padding-on-both-sides` | {key}`padding-on-both-sides` |
 # | a source of one row, {eq}`one-key-ignores-queries` | {key}`one-key-ignores-queries` |
 # | a key hidden, {eq}`output-without-a-key` | {key}`output-without-a-key` |
 
@@ -418,12 +411,20 @@ verify_lesson("cross_attention")
 # %% [markdown] id="gradient"
 # ## Deeper: how does a word learn that it was read?
 #
+# Padding teaches nothing, on either side. Let rows $X'$ and $Y'$ of padding, with any finite numbers, stand below $X$ and $Y$, and write
+# $Z(X, Y, M)$ for {eq}`cross-attention` with a mask $M$ added to the scores, which is 0 where it is not $-\infty$:
+#
+# $$\begin{gathered}
+# Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \\
+# M_{ij} = -\infty \iff j > T_k \end{gathered} \label{padding-on-both-sides}$$
+#
 # With $m_t = 1$ for real signs of the target, 0 for padding, and $p_t = \mathrm{softmax}(u_t)$, the loss and its gradient are
 #
 # $$\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
-#
-# So padded rows teach nothing. From the others the gradient reaches the source in two ways, because $Y$ was used twice, for keys and for values.
+
+# %% [markdown] id="gradient-source"
+# From real rows the gradient reaches the source in two ways, because $Y$ was used twice, for keys and for values.
 # With $dZ$ and $dS$ for the gradients at the output and at the scaled scores, lesson {lesson}`gradients` gives
 #
 # $$\begin{gathered}

@@ -94,7 +94,7 @@ def _(normal, T_k, d, d_h):
 @claim("padding-on-both-sides", rests_on="masked-attention cross-attention")
 def _(normal, rng, T_q, T_k, n_q, n_k, d_x, d_y, d_k, d_v):
     r"""Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
-    where X', Y' = padding, with any content ;; M = 0 elsewhere, or any number that a row has in common
+    where X', Y' = padding, of any finite numbers ;; M = 0 elsewhere, or any number that a row has in common
     The mask hides padded keys; padded queries make rows of their own, which nobody reads.
         the padded queries hidden, not the keys: \, M -> M ;; j > -> i >
         without a mask: ,\, M ->

@@ -156,6 +156,11 @@ def seen(source: Tensor, sees: str = SEES[0]) -> Tensor:
     return (real if sees == SEES[0] else real & (real.cumsum(dim=1) == real.sum(dim=1, keepdim=True)))[:, None].float()
 
 
+def shifted(target: Tensor) -> Tensor:
+    """Return the input of the writer in training: the start in front of the target, without its last sign."""
+    return torch.cat([torch.full_like(target[:, :1], _SIGN[START]), target[:, :-1]], dim=1)
+
+
 def train(sees: str, days: Sequence[date], seed: int, steps: int = STEPS) -> Translator:
     """Train a network; `seed`: of the first weights and of the batches, which are the same for both kinds."""
     rng = np.random.default_rng([seed, 0])
@@ -165,8 +170,7 @@ def train(sees: str, days: Sequence[date], seed: int, steps: int = STEPS) -> Tra
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     for _ in range(steps):
         _, source, target = batch(days, BATCH, rng)
-        shifted = torch.cat([torch.full_like(target[:, :1], _SIGN[START]), target[:, :-1]], dim=1)
-        loss = cross_entropy(model(source, shifted, seen(source, sees))[0].flatten(0, 1), target.flatten())
+        loss = cross_entropy(model(source, shifted(target), seen(source, sees))[0].flatten(0, 1), target.flatten())
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -198,6 +202,32 @@ def without(role: str, texts: Sequence[str], visible: Tensor) -> Tensor:
     return kept
 
 
+EXCHANGED = {"row of the day": [1], "row of 'of'": [2], "both": [1, 2], "all later rows": [3, 4, 5, 6, 7]}
+
+
+@torch.no_grad()
+def exchanged(model: Translator, held_out: Sequence[date], rng: np.random.Generator) -> dict[str, dict[str, float]]:
+    """Give the writer some of the reader's rows from a text with another day, and return the shares of days it writes: "own" and "other".
+
+    All texts are like "the ninth of May 1998", with a day that is one piece, so the rows of a place say the same kind of thing.
+    """
+    short = [day for day in held_out if len(pieces(ORDINALS[day.day - 1])) == 1]
+    days = [short[n] for n in rng.integers(len(short), size=TEST_EXAMPLES)]
+    others = [short[n] for n in rng.integers(len(short), size=TEST_EXAMPLES)]
+    days, others = map(list, zip(*(pair for pair in zip(days, others, strict=True) if pair[0].day != pair[1].day), strict=True))
+    source, target, foreign = sources([phrase(day, PHRASINGS[0]) for day in days]), targets(days), targets(others)
+    theirs = model.reader(model.source(sources([phrase(day, PHRASINGS[0]) for day in others])))[0]
+    found = {}
+    for name, places in EXCHANGED.items():
+        mixed = model.reader(model.source(source))[0]
+        mixed[:, places] = theirs[:, places]
+        handle = model.reader.register_forward_hook(lambda _module, _inputs, read, rows=mixed: (rows, read[1]))
+        written = write(model, source, seen(source))[0]
+        handle.remove()
+        found[name] = {"own": parts_right(written, target)["day"], "other": parts_right(written, foreign)["day"]}
+    return found
+
+
 def example(model: nn.Module) -> dict[str, Any]:
     """Return what a model writes for the `EXAMPLE`, and its alignment in percent, a line of text for each sign."""
     text = phrase(EXAMPLE, PHRASINGS[0])
@@ -216,7 +246,7 @@ def dates(seed: int, steps: int = STEPS, longer: int = LONGER) -> dict[str, Any]
     """Train a network of each kind, and test it on dates that it has never seen; `seed`: of the split, the weights and the batches.
 
     Returns "right": parts and whole dates by what the writer sees, and for the last row after more steps; for the network that sees every
-    row "hidden" (the same, while the rows of some pieces are hidden from the writer) and "example".
+    row "hidden" (the same, while the rows of some pieces are hidden from the writer), "exchanged" and "example".
     """
     days, held_out = split(np.random.default_rng([seed, 1]))
     texts, source, target = batch(held_out, TEST_EXAMPLES, np.random.default_rng([seed, 2]))
@@ -229,18 +259,21 @@ def dates(seed: int, steps: int = STEPS, longer: int = LONGER) -> dict[str, Any]
     if longer:
         result["right"][f"{SEES[1]}, {longer} steps"] = right(train(SEES[1], days, seed, longer), last)
     hidden = {role: right(model, without(role, texts, seen(source))) for role in ("month", "day", "rest")}
-    return {**result, "hidden": hidden, "example": example(model)}
+    swaps = exchanged(model, held_out, np.random.default_rng([seed, 3]))
+    return {**result, "hidden": hidden, "exchanged": swaps, "example": example(model)}
 
 
 def conclude(found: dict[str, Any]) -> dict[str, bool]:
     """Say what holds in every training."""
-    right, hidden = found["right"], found["hidden"]
+    right, hidden, exchanged = found["right"], found["hidden"], found["exchanged"]
     return {
         "every row: more than nine dates in ten": right[SEES[0]]["all"] > 0.9,
         "the last row: fewer than half of that": right[SEES[1]]["all"] < 0.5 * right[SEES[0]]["all"],
         "month hidden: as good as guessing": hidden["month"]["month"] < 0.12,
         "day hidden: some days are right all the same": hidden["day"]["day"] > 0.06,
         "the rest hidden: one day in ten is lost": hidden["rest"]["day"] < right[SEES[0]]["day"] - 0.1,
+        "the rows of the day and of 'of' exchanged: the other day is written": exchanged["both"]["other"] > 0.95,
+        "all later rows exchanged: the own day is written": exchanged["all later rows"]["own"] > 0.95,
         "5 reads May": bool(alignment(found["example"])[6].argmax() == 3),
     }
 

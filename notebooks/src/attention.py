@@ -457,7 +457,7 @@ alive("attention-of-one-query")
 
 # %% [markdown] id="steepest"
 # The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half a
-# diameter, the largest distance between two rows. So the norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
+# diameter, the largest distance between two rows. So its spectral norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
 # self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
 
 # %% [markdown] id="hold"

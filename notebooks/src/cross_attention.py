@@ -336,10 +336,12 @@ for rows in record.results[0]["exchanged"]:
 # SmolLM2 of lesson {lesson}`start` has no second sequence. Its source is the beginning of its own text, and its causal mask lets what it writes
 # look at what it has read. Does it ask, too? Two examples tell it what we want:
 
-# %% id="real-code"
+# %% id="real-load" tags=["live"]
 from attn_course import language_model
 
 smollm = language_model()
+
+# %% id="real-code"
 shots = "March 3, 2021 = 2021-03-03\nAugust 2, 1976 = 1976-08-02\n"
 begun = shots + "June 13, 1939 = 1939-0"
 for sign, chance in smollm.next_tokens(begun, 1).items():

@@ -2,7 +2,7 @@
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this ladder
-# of small kernels the first is ours and the next eight are yours. The last one you write from its signature alone, and then you see which
+# of small kernels the first is ours and the next eight are yours. The last one you write whole, and then you see which
 # tiles it loads.
 #
 # **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
@@ -37,7 +37,7 @@ figures.machine()
 # ## Many programs, one block each
 #
 # A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
-# kernel sees an array as a **pointer**, the address of its first number. The next number stands at the address plus 1, so a pointer plus a
+# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus 1, so a pointer plus a
 # block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and `tl.store` writes
 # numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
 
@@ -60,7 +60,7 @@ figures.programs(37, 16)
 # %% [markdown] id="launch"
 # To run a kernel, write a tuple with the number of programs in square brackets behind its name. This is the **grid**. Our function `launch`
 # does it. It also makes many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN,
-# and `finished` complains if a program has stored something in the margins.
+# and `finished` complains if a program has stored something, NaN too, in the margins. Names such as `B` go to the `constexpr` ones.
 
 # %% id="launch-code"
 from attn_course.experiments.guarded import empty, finished, guarded
@@ -89,7 +89,7 @@ launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist(
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
 # so row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
-# there; where NumPy plays the GPU, `check` puts infinity. `tl.sum(block, 0)` is the sum of a block.
+# there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows. `tl.sum(block, 0)` is the sum of a block.
 
 # %% [markdown] id="sum-turn"
 # In each rung, replace the dots and run the cell. The function below the kernel launches it.
@@ -329,7 +329,7 @@ check("tile-of-scores-kernel", my_scores)
 # ## Attention
 #
 # The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile from
-# the large memory of the GPU. What has a name in the program, like the state, stays on the chip.
+# the large memory of the GPU. What a program computes, like the state, stays on the chip.
 
 # %% [markdown] id="update"
 # A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns of
@@ -400,7 +400,7 @@ check("attention-kernel", my_attention)
 # ## Causal
 #
 # Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. Above the diagonal no query
-# sees a key, so it is not loaded. Below, all queries see all keys, so it needs no mask. Only a tile on the diagonal needs one.
+# sees a key, so its keys and values are not loaded. Below, all queries see all keys, so it needs no mask. Only a tile on the diagonal needs one.
 #
 # **Predict**: 24 queries and 24 keys make 36 tiles of 4 by 4. How many are loaded, and how many need the mask?
 
@@ -412,7 +412,8 @@ figures.causal_tiles(24, 24, 4, 4)
 # lies on the diagonal, at the edge of what is seen, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general, let $T$ queries and $T$ keys make $N$ tiles of $B$ each. This share of all tiles is visited, about half for large $N$:
+# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide $T$, round
+# $N$ up.) This share of them is visited, about half for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -456,8 +457,8 @@ check("causal-attention-kernel", my_causal)
 
 # %% [markdown] id="loads"
 # Which tiles does your kernel load? NaN can show it, because $0 \cdot \text{NaN}$ is NaN. If one tile of values is NaN, so are the results of
-# every program that loads this tile, even where the weights are 0. The cell looks at `plain`, which computes all scores and then masks them.
-# Let `attend` be `my_causal` instead, and compare with the drawing above.
+# every program that multiplies by this tile, even where the weights are 0. The cell looks at `plain`, which computes all scores and then masks them.
+# (It has no programs; read a row as 16 queries.) Let `attend` be `my_causal` instead: the pattern must be that of the drawing above.
 
 
 # %% id="plain"
@@ -485,7 +486,8 @@ figures.loaded_tiles(loaded)
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
 # bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are 295
-# kB. Plain attention writes and reads scores and weights, $4 \cdot 128^2$ numbers, which are 262 kB. So tiles of 16 save nothing.
+# kB. Plain attention loads keys and values once, 66 kB, but also writes and reads scores and weights, $4 \cdot 128^2$ numbers or 262 kB. So tiles
+# of 16 save only a tenth of 328 kB.
 #
 # **Predict** the kilobytes for $B = 64$.
 
@@ -521,9 +523,9 @@ theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=Tr
 print("the same output:", torch.allclose(guarded(mine), theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
-# **Limits.** We counted bytes, and measured no time. NumPy forgives what a GPU does not: it takes tiles of any width, rounds no factor to 11
-# binary digits, and runs the programs one after the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and
-# `torch.empty` take the place of our helpers.
+# **Limits.** We counted the bytes of loads, as if nothing were cached, and measured no time. NumPy forgives what a GPU does not: it multiplies
+# tiles narrower than 16, rounds no factor to 11 binary digits, and runs the programs one after the other, where a GPU runs them in any order.
+# Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")
@@ -535,7 +537,7 @@ verify_lesson("kernels")
 # |---|---|---|
 # | rows in memory, {eq}`row-major-address` | {key}`row-major-address` | counted from 0 |
 # | tiles under a causal mask, {eq}`causal-tile-share` | {key}`causal-tile-share` | only the diagonal needs the mask |
-# | bytes of its keys and values, {eq}`causal-tile-bytes` | {key}`causal-tile-bytes` | about half as many for twice the $B$ |
+# | bytes of its keys and values, {eq}`causal-tile-bytes` | {key}`causal-tile-bytes` | for large $N$ half as many for twice the $B$ |
 
 # %% [markdown] id="summary"
 # ## Summary

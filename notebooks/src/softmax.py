@@ -23,7 +23,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ still count tokens and heads:
+# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -51,17 +51,18 @@ alive("softmax")
 # $$g(x + y) = g(x)\, g(y)$$
 #
 # A continuous positive $g$ must then be an exponential, $g(x) = a^x$, as Cauchy showed in 1821 (see the exercises). So **among three tokens
-# or more only softmax compares weights by leads**, with $e$ or another number as the base $a$.
+# or more only softmax compares weights by leads**, with $e$ or another positive number as the base $a$. (Two tokens have one
+# lead only.)
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# Softmax is also the best at something. Let $p$ be any weights. For the largest average score, $p \cdot z = \sum_i p_i z_i$, the best token
-# gets everything, even if another is only a hair behind. So we also reward doubt, for which Claude Shannon found a measure in 1948:
+# Softmax is also the best at something. Let $p$ be any weights. To make the average score $p \cdot z = \sum_i p_i z_i$ as large as possible,
+# give the best token everything, even if another is only a hair behind. So we also reward doubt, for which Claude Shannon found a measure in 1948:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same.
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same.
 
 # %% [markdown] id="entropy"
 # As Shannon told it, John von Neumann advised the name that the formula had in physics, **entropy**: "no one knows what entropy really is,
@@ -124,8 +125,8 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 # %% [markdown] id="paris"
 # A chatbot draws its next token with such weights as probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
 # of France is*: it gives each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up to 90
-# percent. **Predict** how many are needed at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it becomes its root:
-# fewer than ten, dozens, or thousands? Does "Paris" stay first?
+# percent. **Predict** how many it takes for 90 percent at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it
+# becomes its root: fewer than ten, dozens, or thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -187,8 +188,8 @@ print(f"measured rate of the average: {(later - s) @ f / 1e-6:.2f}")
 figures.covariance(s, rates, f)
 
 # %% [markdown] id="covariance-seen"
-# The average rises, and the third token decides: its score falls while its $f$ is far below average. So an output of attention rises when,
-# on average, scores rise more where values are large.
+# The average rises, and the third token decides: its score falls while its $f$ is far below average. So an entry of
+# an output of attention rises when, on average under the weights, scores rise more where the values are large.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
@@ -199,16 +200,16 @@ figures.covariance(s, rates, f)
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
 # Back to `the cat sat because it was tired`, with the scores $-1, 4, -2, 0, -2, -1, 0$. If the score of "tired" rises, its weight grows,
-# and the others pay. **Predict** who pays most, and which two pay least.
+# and the others pay:
 
-# %% id="jacobian-code" tags=["predicted"]
+# %% id="jacobian-code"
 s = softmax(it)
 raised = it.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
     print(f"{token:8} {change:9.6f}")
 
-# %% [markdown] id="jacobian-answer" tags=["answer"]
+# %% [markdown] id="jacobian-answer"
 # "Cat" pays nearly all, while "sat" and "it" pay least, because each other token pays in proportion to its weight.
 
 # %% [markdown] id="derivative-turn"
@@ -268,7 +269,7 @@ print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 
 # %% [markdown] id="loss-answer" tags=["answer"]
 # Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error that slope is only $-0.0018$, because it has
-# the third weight, 0.0009, as a factor. Section {section}`own` counts how many steps this costs.
+# the third weight, 0.0009, as a factor.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -288,8 +289,8 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to the rounding of each format,
-# which holds these three scores exactly.
+# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to rounding. (Each
+# format holds these scores exactly.)
 
 # %% [markdown] id="shift"
 # On paper the subtraction changes nothing, because a common factor $e^c$ cancels:
@@ -306,8 +307,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# These cells run anywhere: softmax, your `my_pull` and a stable cross-entropy, for all rows. Then the losses race: a sure and wrong model
-# learns from either, in gradient steps of size 1, until the right token has half the weight.
+# These cells run anywhere: softmax and your `my_pull` for all rows, and a stable cross-entropy for one row. Then the losses race: a sure
+# and wrong model takes gradient steps of size 1 until the right token has half the weight.
 
 # %% id="own-code"
 import numpy as np
@@ -323,21 +324,29 @@ def pull(weights, gradient):
 
 
 def cross_entropy(scores, right):  # lse(z) - z_y: finite, however small the weight is
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    return np.log(np.exp(shifted).sum(axis=-1)) - shifted[..., right]
+    shifted = scores - scores.max()
+    return np.log(np.exp(shifted).sum()) - shifted[right]
 
 
-# %% id="own-race"
+# %% [markdown] id="own-predict"
+# **Predict** the steps that each loss needs, a few, hundreds or thousands, if the wrong token begins with the score 7, and if with 12.
+
+# %% id="own-race" tags=["predicted"]
 truth = np.array([0.0, 0.0, 1.0])
-for loss in ("cross-entropy", "squared error"):
-    scores, steps = np.array([7.0, 1.0, 0.0]), 0
-    while weights_of(scores)[2] < 0.5:
-        weights = weights_of(scores)
-        slope = weights - truth
-        scores -= slope if loss == "cross-entropy" else pull(weights, slope)
-        steps += 1
-    paid = cross_entropy(scores, right=2)
-    print(f"{loss}: {steps} steps, then the cross-entropy is {paid:.2f}")
+for first in (7.0, 12.0):
+    paid = cross_entropy(np.array([first, 1.0, 0.0]), right=2)
+    print(f"first score {first}, cross-entropy {paid:.1f}")
+    for loss in ("cross-entropy", "squared error"):
+        scores, steps = np.array([first, 1.0, 0.0]), 0
+        while weights_of(scores)[2] < 0.5:
+            weights = weights_of(scores)
+            slope = weights - truth
+            scores -= slope if loss == "cross-entropy" else pull(weights, slope)
+            steps += 1
+        print(f"    {loss}: {steps} steps")
+
+# %% [markdown] id="own-answer" tags=["answer"]
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709: the surer the model, the smaller the weight that multiplies its slope.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -357,9 +366,9 @@ verify_lesson("softmax")
 #
 # What is special about softmax?
 #
-# - Among three tokens or more only softmax compares weights by leads, up to its base.
-# - It is the one best compromise between average score and entropy, whose price is the temperature. At the price 1 log-sum-exp is its
-#   value, and has softmax for its gradient.
+# - Among three tokens or more only softmax compares weights by leads, up to its base, as long as no weight jumps.
+# - It is the one best compromise between average score and entropy, and the temperature is the price of entropy. At the price 1 log-sum-exp
+#   is its value, and has softmax for its gradient.
 # - An average of fixed numbers under softmax weights moves at the rate of a covariance, so a backward pass needs no Jacobian.
 # - Cross-entropy also teaches a model that is sure and wrong: each slope is the weight minus the truth.
 # - Subtract a finite maximum first. No weight changes, and no exponential overflows.

@@ -93,10 +93,10 @@ def test_a_number_opens_its_formula_and_a_reference_shows_it(browser: NotebookPa
     page = browser.page
     page.set_viewport_size({"width": 1300, "height": 900})
     page.goto((site / "softmax.html").as_uri())
-    page.locator("#eq-softmax-jacobian .eq-number").press("Enter")
+    page.locator("#eq-softmax-derivative .eq-number").press("Enter")
     card = page.locator(".in-place [data-form]").first
     card.wait_for()
-    page.locator("#eq-softmax-jacobian .eq-number").press("Enter")
+    page.locator("#eq-softmax-derivative .eq-number").press("Enter")
     assert page.locator(".in-place").count() == 0
     reference = page.locator("a.eq-ref[href^='#eq-']").first
     reference.focus()

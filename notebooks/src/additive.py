@@ -54,7 +54,7 @@ figures.machine()
 
 # %% [markdown] id="must-bend"
 # No scale and no further matrix on these keys would help, because "was" stays halfway. (Another $W_K$ could, for the rows of $X$ are not
-# halfway.) In the same way every average of other keys, with any weights, gets at most half, since its score is never above all of theirs.
+# halfway.) In the same way every average of other keys, whatever their shares, gets at most half, since its score is never above all of theirs.
 # To prefer such a key, a score must not be linear in the key. It has to *bend*.
 
 # %% [markdown] id="tutorial"
@@ -247,7 +247,9 @@ check("nearest-key-by-product", my_nearest)
 # %% [markdown] id="bowl-ours" tags=["ours"]
 # ```python
 # def my_nearest(query, key):
-#     return softmax(query @ key.T - (key**2).sum(axis=-1) / 2)
+#     scores = query @ key.T - (key**2).sum(axis=-1) / 2
+#     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+#     return terms / terms.sum(axis=-1, keepdims=True)
 # ```
 
 # %% [markdown] id="won"
@@ -294,9 +296,10 @@ for width in (64, 4):
         print(f"{width:2} features, {kind}keys: {found.min()} to {found.max()} of 256")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# With 64 features we find a query for each of the 92,160 keys of SmolLM2, and for every random key as well. In 4 directions we miss at
-# least 122 of 256 real keys and 186 of 256 random ones. (The search ends after 1,000 steps, so there may be more to find.) So the *number*
-# of features decides, and no bend is needed to explain it.
+# With 64 features we find a query for each of the 92,160 keys of SmolLM2, and for every random key as well. In 4 directions even
+# the best head misses 122 of 256 real keys, and random keys are missed more often. (The search ends after 1,000 steps, so there may be more
+# to find.) So with many features no bend is needed, for trained keys or for random ones. Our sentence has midpoints among its keys because
+# they were made by hand.
 
 # %% [markdown] id="real-notice"
 # That a query exists does not say that the head ever makes it. But no key of these is hidden from a dot product.
@@ -384,7 +387,7 @@ verify_lesson("additive")
 # - Query and key must meet inside the bend, or the weights ignore the query.
 # - Additive scores stay within $\|v\|_1$, and take $d_h$ numbers for every pair.
 #
-# What can the network do that a dot product cannot? It prefers a key that is an average of others. Why did the dot product win all the
+# What can the network do that a dot product cannot? It can prefer a key that is an average of others. Why did the dot product win all the
 # same? It is faster, takes one number for each pair, and with its scale learns about as fast. With 64 features it misses little: even among
 # random keys we found a query for each. Where keys do lie between others, one bent feature of each *key* is enough. Next, lesson
 # {lesson}`masking` hides keys from queries; first the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).

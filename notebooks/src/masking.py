@@ -153,7 +153,7 @@ for weigh in (before, after):
 #
 # $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \label{output-derivative-by-score}$$
 #
-# so a key of weight 0 has no influence, neither by its value nor by its score. With the mask after the softmax it has.
+# so a key that the mask hides has no influence, neither by its value nor by its score. With the mask after the softmax it has.
 
 # %% [markdown] id="slope-turn"
 # **Your turn: a formula.** {turn}`slope-behind-late-mask`
@@ -254,7 +254,7 @@ figures.combined(
 
 # %% [markdown] id="empty"
 # In the third mask two tokens of padding stand in front, so that all texts of a batch end together. Its first two rows see nothing, and
-# there the formula says $0 / 0$. To avoid this, much code writes $-10^9$ in the place of $-\infty$.
+# there the formula says $0 / 0$. To avoid this, much code adds $-10^9$ and not $-\infty$.
 #
 # Take a row with the scores 2, 1 and 0, whose weights without a mask are 0.665, 0.245 and 0.090. We hide all three keys by adding
 # $-10^9$, in numbers of 64 bits. **Predict** the weights.
@@ -372,7 +372,7 @@ verify_lesson("masking")
 # - Under a causal mask, what comes later changes nothing. So a text can be learned in one pass, and written with a cache.
 # - Several masks combine by "and". A row that sees nothing is defined to be 0.
 #
-# Have we improved SmolLM2? No: without the mask it read what it had to guess, and when it writes, it is the model it was. A leak can look
+# Have we improved SmolLM2? No: without the mask it read what it had to guess, and read token by token it is the model it was. A leak can look
 # like progress or like harm. To find it, move one token and look which outputs move.
 #
 # Next, lesson {lesson}`heads` lets a layer look at several things at once. First come the

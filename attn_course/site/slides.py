@@ -35,6 +35,7 @@ SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
+ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
 SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
@@ -366,7 +367,7 @@ def _count(values: Any) -> int:
 
 
 def _is_picture(html: str) -> bool:
-    return any(mark in html for mark in ("<img", "<figure", "<svg", "<script"))
+    return any(mark in ROOT.sub("", html) for mark in ("<img", "<figure", "<svg", "<script"))
 
 
 def _beside(left: str, right: str) -> str:

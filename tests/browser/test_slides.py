@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.site.slides import Deck, write_slides
+from attn_course.site.slides import Deck, _is_picture, write_slides
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,14 @@ def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it
     assert "<td>First</td><td>5</td>" in page
     assert 'href="../work' not in page
     assert "readers" not in page
+
+
+def test_a_root_in_a_formula_is_no_picture_to_stand_beside_a_question():
+    deck = Deck({"cells": [markdown("# 02 A lesson\n\nShort.")]}, "toy")
+    asked = deck.html(r"**Predict** $\sqrt{d_k}$.")
+    assert "<svg" in asked
+    assert not _is_picture(asked)
+    assert _is_picture(asked + "<figure><svg></svg></figure>")
 
 
 @pytest.mark.browser

@@ -10,7 +10,6 @@ from attn_course.figures.drawing import contrast
 from attn_course.figures.machines.aligner import aligner
 from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
-from attn_course.figures.machines.layer import layer_tensors
 from attn_course.figures.machines.masked import masked
 from attn_course.figures.machines.memory import memory
 from attn_course.figures.machines.orders import orders
@@ -61,7 +60,6 @@ def drawings(shown) -> str:
     machine("two-inputs")
     paths(TOKENS, 1)
     split_and_merge(4, 3, 2, 2)
-    layer_tensors(3, 5, 6, 2)
     paddings(["9", "May", "1998"], ["19", "98"], (5, 4))
     latent_flow(absorbed=False)
     latent_flow(absorbed=True)

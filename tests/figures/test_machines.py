@@ -11,7 +11,6 @@ from attn_course.figures.diagram import Drawn
 from attn_course.figures.machines.aligner import aligner
 from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
-from attn_course.figures.machines.layer import layer_tensors
 from attn_course.figures.machines.masked import masked
 from attn_course.figures.machines.memory import memory
 from attn_course.figures.machines.orders import orders
@@ -35,11 +34,6 @@ DRAWN = [
     (partial(split_and_merge, 4, 3, 2, 2), "Head 2 of 3 takes columns 3 and 4 of Q"),
     (partial(split_and_merge, 5, 4, 3, 4), "Head 4 of 4 takes columns 10 to 12 of Q"),
     (partial(split_and_merge, 1, 1, 1, 1), "Head 1 of 1 takes column 1 of Q"),
-    (partial(layer_tensors, 3, 5, 6, 2), "scores, (batch, n_heads, tokens, tokens) = (3, 2, 5, 5); softmax over the last axis"),
-    (partial(layer_tensors, 3, 5, 9, 3), "Q.reshape(3, 5, 3, 3).swapaxes(1, 2) and the same for K and V give q, k and v"),
-    (partial(layer_tensors, 2, 3, 9, 1), "heads.swapaxes(1, 2).reshape(2, 3, 9) gives merged, (batch, tokens, d_model) = (2, 3, 9)"),
-    (partial(layer_tensors, 3, 5, 3, 3), "weights @ v gives heads, (batch, n_heads, tokens, d_k) = (3, 3, 5, 1)"),
-    (partial(layer_tensors, 1, 1, 1, 1), "matrices of (d_model, d_model) = (1, 1)"),
     (
         partial(paddings, *DATE, (5, 4)),
         "reads 3 tokens and 2 of padding and hands keys and values to a decoder, which reads 2 tokens and 2 of padding",
@@ -73,11 +67,6 @@ REFUSED = [
     (partial(split_and_merge, 3, 5, 2, 1), "n_heads must be from 1 to 4; got 5"),
     (partial(split_and_merge, 3, 2, 4, 1), "d_k must be from 1 to 3; got 4"),
     (partial(split_and_merge, 3, 2, 2, 3), "head must be from 1 to 2; got 3"),
-    (partial(layer_tensors, 4, 5, 6, 2), "batch must be from 1 to 3; got 4"),
-    (partial(layer_tensors, 3, 0, 6, 2), "tokens must be from 1 to 5; got 0"),
-    (partial(layer_tensors, 3, 5, 10, 2), "d_model must be from 1 to 9; got 10"),
-    (partial(layer_tensors, 3, 5, 8, 4), "n_heads must be from 1 to 3; got 4"),
-    (partial(layer_tensors, 3, 5, 7, 2), "d_model must be a multiple of n_heads; got 7 and 2"),
     (partial(paddings, *DATE, (2, 4)), "source must be 1 to 5 tokens of at most 5 letters, and not longer than with its padding; got"),
     (partial(paddings, *DATE, (5, 6)), "target must be 1 to 5 tokens"),
     (partial(programs, 60, 16), "at most 48 numbers in all blocks, and blocks that can be read; got 60 and 16"),

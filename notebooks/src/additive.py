@@ -340,12 +340,12 @@ def product(q, k, *_):
     return (k @ q[..., None])[..., 0] / 8  # the root of 64
 
 
-def learn(score, fourth=None, bias=True):  # the share that is right at the end
+def learn(score, fourth=None):  # the share that is right at the end
     d, turn = 4 if fourth else 3, torch.linalg.qr(draw(3, 3)).Q
     w_q, w_k = draw(d, 64) / d**0.5, draw(d, 64) / d**0.5
-    v, b = draw(64) / 8, bias * draw(64)
-    parts = (w_q, w_k, v, b) if bias else (w_q, w_k, v)
-    optimizer = torch.optim.Adam([part.requires_grad_() for part in parts], lr=0.01)
+    v, b = draw(64) / 8, draw(64)
+    parts = [part.requires_grad_() for part in (w_q, w_k, v, b)]
+    optimizer = torch.optim.Adam(parts, lr=0.01)
     for count in [32] * 300 + [4000]:  # the last ones are counted
         query, key, right = lookups(count, turn, fourth)
         scores = score(query @ w_q, key @ w_k, v, b)
@@ -433,7 +433,8 @@ figures.aligner()
 # reach that:
 
 # %% id="odd-code"
-print(f"without a bias: {learn(network, bias=False):.2f}, by guessing {1 / 16:.2f}")
+unbiased = learn(lambda q, k, v, b: network(q, k, v, 0))
+print(f"without a bias: {unbiased:.2f}, by guessing {1 / 16:.2f}")
 
 # %% [markdown] id="small"
 # ## Deeper: vectors that are too small, and too large

@@ -400,7 +400,8 @@ verify_lesson("heads")
 # - A map does not say what a head is for. Silence it, and others for control.
 #
 # One wide head mixes all it reads by one row of weights. Several narrow heads read several things at once and keep them apart for a linear
-# map behind the layer, with no more parameters. In lesson {lesson}`cross_attention`, one sequence asks another.
+# map behind the layer, with no more parameters. `MyLayer`, which holds them, needs only NumPy, so take it with you. In lesson
+# {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?

@@ -183,24 +183,16 @@ class LanguageModel:
         self._look(text, {"embedded": found.append} | {f"blocks.{layer}.stream": found.append for layer in range(self.n_layers)})
         return torch.stack(found).numpy()
 
-    def around_heads(self, layer: int, text: str) -> tuple[Float[np.ndarray, "len columns"], ...]:
-        """Return queries, keys and values of one layer, a head a block of columns, and what its heads add to the stream, (len, d_model).
+    def around_heads(self, layer: int, text: str) -> tuple[Float[np.ndarray, "len d_model"], Float[np.ndarray, "len d_model"]]:
+        """Return what the heads of one layer read, behind the norm, and what they add to the stream.
 
-        Queries and keys are rotated, and a key head stands once for each query head that reads it. Raises ModelMissing where only stored
-        answers are here.
+        Raises ModelMissing where only stored answers are here.
         """
-        found: list[np.ndarray] = []
-        ids = self.ids(text)
-
-        def attend(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-            found[:] = [np.concatenate(heads, axis=-1) for heads in _for_readers(query, key, value)]
-            output: Tensor = attention(query, key, value, **options)
-            return output
-
-        returned = {f"blocks.{layer}.attended": lambda output: found.append(output.numpy())}
-        with torch.inference_mode(), self._changed(ids, attend=attend, layers=(layer,)), hooked(self._network, returned):
-            self._network(ids)
-        return tuple(found)
+        found: list[Tensor] = []
+        block: Any = self._network.blocks[layer]
+        before = f"blocks.{layer - 1}.stream" if layer else "embedded"
+        self._look(text, {before: found.append, f"blocks.{layer}.attended": found.append})
+        return block.norm_attention(found[0]).detach().numpy(), found[1].numpy()
 
     def logits(self, text: str) -> Float[np.ndarray, "len n_tokens"]:
         """Return a score for each of the 49,152 tokens behind each token of the text."""

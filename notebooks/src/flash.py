@@ -5,7 +5,7 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
@@ -52,12 +52,10 @@ figures.machine()
 # **Two passes are enough**: the second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end, $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
-# **And one is enough**, if $m$ may change on the way. First, any finite number $m$ cancels:
-#
-# $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
-#
-# We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$ be the largest score *so far*. When a
-# larger one, $m'$, comes along, one factor moves all we have summed from $m$ to $m'$: $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
+# **And one is enough**, if $m$ may change on the way. It may, because any finite number $m$ gives the same output: $e^{-m}$ is a factor of
+# $a$ and of $\ell$, and cancels. We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$ be the
+# largest score *so far*. When a larger one, $m'$, comes along, one factor moves all we have summed from $m$ to $m'$:
+# $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
 
 # %% [markdown] id="one-pass"
 # So all we need of the keys so far is the maximum $m$, the sum $\ell$, and the **accumulator** $a$, which has as many features as a value,
@@ -107,19 +105,6 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% id="step-turn-code" tags=["your-turn"]
 my_step = ...  # your function
 check("fold-in-a-block", my_step)
-
-# %% [markdown] id="spot"
-# ### Spot the mistake
-#
-# "Bring the old accumulator and the finished output of the block to the new maximum, add them, and divide by the sum at the end." Which
-# single block refutes this?
-#
-# <details><summary>What is wrong</summary>
-#
-# Take two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output, already divided by its sum 2, is 1,
-# and the end divides by 2 once more: $\frac12$. What is added to the accumulator must not be divided before the end.
-#
-# </details>
 
 # %% [markdown] id="step-goes-on"
 # The lesson goes on with your function, or with this one. (While yours fails its check, put the dots back.)
@@ -184,13 +169,6 @@ print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% id="explorable"
 figures.tiles_explorable()
-
-# %% [markdown] id="tiles-bars"
-# <details><summary>Which bars</summary>
-#
-# The bytes that tiles have moved become fewer, and the bytes that the chip holds become more.
-#
-# </details>
 
 # %% [markdown] id="real"
 # ## Does a real model notice?
@@ -320,10 +298,6 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
     return d_query, d_key, d_value
 
 
-# %% [markdown] id="bought"
-# What have we bought? Let both ways keep the output. Beside it, the plain way keeps $T$ weights for each query, and the tiles one number,
-# $L_i$. The price is that scores and weights are computed again.
-
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
@@ -351,11 +325,11 @@ verify_lesson("flash")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | note |
-# |---|---|---|
-# | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` | from $(-\infty, 0, 0)$ |
-# | bytes moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` | $B_q$ counts, $B_k$ does not |
-# | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` | softmax of the $L^{(c)}$ |
+# | what | formula |
+# |---|---|
+# | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` |
+# | bytes moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` |
+# | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -433,7 +407,11 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # %% [markdown] id="small"
 # ## Deeper: what rounding does to tiles
 #
-# Why the *maximum*, if any finite reference will do? With $m$ the largest of $n$ scores so far, one exponent is 0 and none is positive:
+# Any finite reference score cancels:
+#
+# $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
+#
+# Why, then, the *maximum*? With $m$ the largest of $n$ scores so far, one exponent is 0 and none is positive:
 #
 # $$1 \le \ell \le n \label{running-sum-bounds}$$
 #

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights, but a layer of a language model has nine heads, or a hundred, usually so narrow that
+# One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
 # **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without *Deeper* sections and the
@@ -10,61 +10,110 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places, and on each stands one of eight symbols, drawn at random, so a symbol may repeat. A layer of attention reads,
-# for each place, a vector for its symbol plus one for the place. From what it returns there, a linear map must name the symbol before and
-# the symbol after. We train this twice, with one head of width 32 and with two of width 16.
+# A ring has eight places, each with one of eight colours, drawn at random. PyTorch's layer of attention reads, for each place, a vector for
+# its colour plus one for the place. From what it returns there, a linear map must name the colour before and the colour after:
 
 # %% id="hook-code"
-from attn_course.experiments.ring import named, trained
+import numpy as np
+import torch
+from torch import nn
 
-rings = {n_heads: trained(n_heads, steps=300, seed=0) for n_heads in (1, 2)}
-for n_heads, ring in rings.items():
-    before, after, both = named(ring)
-    print(f"{n_heads} of width {32 // n_heads}: before {before:.2f}, ", end="")
-    print(f"after {after:.2f}, both {both:.2f}")
+
+class Ring(nn.Module):
+    def __init__(self, n_heads):
+        super().__init__()
+        self.colour, self.place = nn.Embedding(8, 32), nn.Embedding(8, 32)
+        self.layer = nn.MultiheadAttention(32, n_heads, bias=False, batch_first=True)
+        self.names = nn.Linear(32, 16)  # eight colours before, eight after
+
+    def forward(self, rings):
+        x = self.colour(rings) + self.place.weight
+        z, weights = self.layer(x, x, x, average_attn_weights=False)
+        return self.names(z).unflatten(-1, (2, 8)), weights
+
+
+# %% [markdown] id="hook-train"
+# We train it once with one head of width 32 and once with two of width 16, on rings drawn anew in each step, and count on other rings how
+# often the two colours are named right:
+
+
+# %% id="hook-named"
+def neighbours(rings):  # the colours before and after each place
+    return torch.stack([rings.roll(1, dims=1), rings.roll(-1, dims=1)], dim=-1)
+
+
+def named(answers, rings):
+    right = (answers.argmax(dim=-1) == neighbours(rings)).float()
+    return "before {:.1f}, after {:.1f}".format(*right.mean(dim=(0, 1)))
+
+
+# %% id="hook-training"
+def train(n_heads, steps=300):
+    rng, model = np.random.default_rng(0), Ring(n_heads)
+    for w in model.parameters():  # first weights
+        w.data = torch.tensor(rng.normal(0, 0.2, w.shape)).float()
+    adam = torch.optim.Adam(model.parameters(), lr=0.01)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
+    for _ in range(steps):
+        rings = torch.tensor(rng.integers(8, size=(64, 8)))
+        answers = model(rings)[0].flatten(0, 2)
+        nn.functional.cross_entropy(answers, neighbours(rings).flatten()).backward()
+        adam.step(), slower.step(), adam.zero_grad()
+    return model.requires_grad_(False)
+
+
+# %% id="hook-result"
+one, two = train(n_heads=1), train(n_heads=2)
+rings = torch.tensor(np.random.default_rng(9).integers(8, size=(1024, 8)))
+print("one head:", named(one(rings)[0], rings))
+print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them every time, but the other in about one case of eight, which is as
-# good as guessing. Here is the machine of lesson {lesson}`attention`, with the parts lit that several heads need:
+# Two heads name both neighbours every time. The one head names one of them every time, and the other in about one case of eight, which is
+# as good as guessing. (So it was in three more trainings, section {section}`more`.) Here are the weights of these three heads, averaged
+# over the rings:
 
-# %% id="machine"
+# %% id="hook-maps"
 from attn_course.lessons.heads import figures
 
-figures.machine()
+maps = [model(rings)[1].mean(dim=0) for model in (one, two)]
+figures.ring_maps(torch.cat(maps))
 
 # %% [markdown] id="why"
 # ### What does the one head lack?
 #
-# At each place one head returns one mixture, made by one row of weights. Suppose that the row ignores the symbols: the place before
-# always has the weight $p$, and the place after $r$. If $p = r$, then *red* before and *blue* after give the same mixture as *blue*
-# before and *red* after, and nobody can tell them apart. If $p > r$, the mixtures differ. But the symbol before counts more, and the
-# linear map cannot always name the symbol *after*. Here is why.
+# A row of a map is a recipe. At each place, the only head mixes about half of what it reads before with about half of what it reads after,
+# and this one mixture is all that the linear map gets. Two heads give it two mixtures, each nearly pure. They work here in the machine of
+# lesson {lesson}`attention`:
 
-# %% [markdown] id="why-lead"
-# To name the symbol after, the linear map makes a number for each symbol, and its answer is the symbol with the largest. For two symbols
-# $a$ and $b$, the **lead** of $b$ is the number of $b$ minus that of $a$. The lead is linear in the mixture, so a place adds its weight
-# times a number that belongs to its symbol, $u_a$ or $u_b$. We change only the symbols before and after, so everything else adds one
-# fixed number $c$.
+# %% id="machine"
+figures.machine()
 
-# %% [markdown] id="why-after"
-# The lead must be positive if $b$ stands after, and negative if $a$ does, also where both places hold the same symbol:
+# %% [markdown] id="why-line"
+# Why is one mixture not enough? Let a head always give the place before the weight 0.6 and the place after 0.4, and let there be two
+# colours, *red* with the number 0 and *blue* with the number 1:
 #
-# | before | after | lead of $b$ | must be |
-# |---|---|---|---|
-# | $a$ | $b$ | $p\, u_a + r\, u_b + c$ | positive |
-# | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | negative |
-# | $b$ | $b$ | $(p + r)\, u_b + c$ | positive |
-# | $a$ | $a$ | $(p + r)\, u_a + c$ | negative |
+# | before | after | mixture |
+# |---|---|---|
+# | red | red | 0 |
+# | red | blue | 0.4 |
+# | blue | red | 0.6 |
+# | blue | blue | 1 |
 #
-# A positive lead minus a negative one is positive. So the third minus the fourth, $(p + r)\,(u_b - u_a)$, says that $u_b > u_a$, while
-# the first minus the second, $(p - r)\,(u_a - u_b)$, says that $u_a > u_b$. Both cannot be true.
-#
-# If $p < r$, the linear map cannot always name the symbol *before*, by the same argument.
+# A single cut, between 0.4 and 0.6, tells us the colour before. But the colour *after* is blue at 0.4 and 1 and red at 0 and 0.6, and no
+# single cut parts these.
 
 # %% [markdown] id="why-both"
-# So one row of weights cannot serve both questions every time, however wide the head is, but several heads have several rows. Beside the
-# sum of symbol and place, the proof needs two conditions: the row ignores the symbols, and the answers are linear in the output. (Section
-# {section}`more` looks at a trained head, and breaks the second condition.)
+# It is the same with any colours and weights, in a head of any width. On rings that differ in these two places only, a linear map turns
+# each of two colours into a number and cuts the line of mixtures once. Call the colour with the larger number blue. If the place before has
+# the larger weight, *blue, red* lies above *red, blue*, so whoever names the colour after must call the lower of the two blue. But of
+# *blue, blue* and *red, red* it is the upper one. If the place after has the larger weight, the colour before cannot always be named, and
+# with equal weights *blue, red* and *red, blue* are the same.
+
+# %% [markdown] id="why-conditions"
+# So one row of weights cannot serve both questions every time, and a second head brings a second row. We supposed that the row ignores the
+# colours, as it nearly does in the trained head, and that each answer is a single cut. A network behind the head may cut three times, and
+# then one head is enough (section {section}`more`).
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -73,8 +122,6 @@ figures.machine()
 # each, and attends for itself:
 
 # %% id="attend"
-import numpy as np
-
 from attn_course import check, verify_lesson
 
 
@@ -86,7 +133,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# Let two heads have one column each, so that the root of their width is 1. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
+# Let two heads have one column each. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
 #
 # | | key | value |
 # |---|---|---|
@@ -94,29 +141,26 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | cat | $(1, 0)$ | $(2, 0)$ |
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
-# The first head reads the first column. The scores of *the*, *cat* and *sat* are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and
-# 1, with the sum 10: "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
+# The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, and the root of its width is 1, so the powers of $e$ are 1, 8
+# and 1, with the sum 10: "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
 #
 # **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or the same two
 # numbers?
 
 # %% id="small-code" tags=["predicted"]
 query = np.log([[8.0, 8.0]])
-key = np.array([[0, 1], [1, 0], [0, 0]])
-value = np.array([[0, 3], [2, 0], [0, 0]])
+key, value = np.array([[[0, 1], [1, 0], [0, 0]], [[0, 3], [2, 0], [0, 0]]])
 readers = {"first head": [0], "second head": [1], "one head of width 2": [0, 1]}
 for name, columns in readers.items():
     output = attend(query[:, columns], key[:, columns], value[:, columns])
     print(f"{name}: {output[0].round(2)}")
 
 # %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score
-# and so the same weight, less than one half, and returns less of both. Two heads found a word each, while the wide head had to share its
-# one row between them.
+# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score, so
+# less than one half each, and returns less of both. Two heads found a word each, while the wide head had to share its one row between them.
 
 # %% [markdown] id="columns"
-# Now with letters. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so cutting the queries of $H$ heads is the same as giving
-# each head a narrow matrix of its own:
+# Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries of $H$ heads is to give each head a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
@@ -126,8 +170,7 @@ for name, columns in readers.items():
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# A dot product of one head has $d_k$ terms, so we divide by the root of $d_k$. (The formulas and the next figure count heads from 1; code
-# and names such as "head 0 of layer 16" count from 0.)
+# (Formulas and the next figure count heads from 1, while code and names such as "head 0" count from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -140,21 +183,25 @@ figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 my_heads = ...  # your function
 check("heads-by-loop", my_heads)
 
-# %% [markdown] id="loop-ours" tags=["ours"]
-# ```python
-# def my_heads(query, key, value, n_heads):
-#     blocks = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
-#     return np.concatenate([attend(q, k, v) for q, k, v in zip(*blocks)], axis=-1)
-# ```
+# %% [markdown] id="loop-goes-on"
+# The lesson goes on with your function, or with this one:
+
+
+# %% id="loop-ours"
+def heads_ours(query, key, value, n_heads):
+    sides = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
+    return np.concatenate([attend(*head) for head in zip(*sides, strict=True)], axis=-1)
+
+
+my_heads = heads_ours if my_heads is ... else my_heads
 
 # %% [markdown] id="reshape"
-# ### Spot the mistake: a reshape that comes back
+# ### Spot the mistake: the right shape, and wrong
 #
-# Instead of looping, libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape, but
-# `reshape` reads the numbers row by row and fills the new shape in this order. We change the last of four positions, which code calls 3.
-# **Predict** which heads notice it in each cut.
+# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape, but only in the right one does
+# every head notice a change at the last of four positions:
 
-# %% id="reshape-code" tags=["predicted"]
+# %% id="reshape-code"
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
 disturbed = queries + np.array([[0], [0], [0], [1]])
 cuts = {
@@ -165,27 +212,24 @@ for name, cut in cuts.items():
     moved = (cut(queries) != cut(disturbed)).any(axis=(1, 2))
     print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
 
-# %% [markdown] id="reshape-answer" tags=["answer"]
-# Only the first line is right. The second puts all of position 0 and a third of position 1 into its first "head", and only its last
-# "head" gets any number of position 3. A test of shapes does not find this mistake. Split the last axis first, and **then** move the axis
-# of heads to the front.
+# %% [markdown] id="reshape-answer"
+# No test of shapes finds this mistake: `reshape` reads row by row, and puts all of position 0 and a third of position 1 into the first
+# "head". Split the last axis first, and **then** move the axis of heads to the front.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# Every position now has $H$ outputs of width $d_v$, side by side, and one more matrix maps them back to the width $d$ of the tokens
-# ($d_{\mathrm{model}}$ in the machine):
+# Every position now has $H$ outputs of width $d_v$, side by side. One more matrix maps them back to the width $d$ of the tokens:
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
 #
-# What happens to each head? Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the
-# rows:
+# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the rows:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "put side by side, then multiply" is a **sum over heads**. In our sentence "sat" has 1.6 and 2.4. If the rows of $W_O$ are $(1, 0)$
-# and $(1, 1)$, the layer returns $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$. Without the first head it would return $(2.4, 2.4)$.
+# So the layer is a **sum over heads**. If two heads return 3 and 5 at a position, and the rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the layer
+# returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head $(5, 5)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -195,95 +239,131 @@ for name, cut in cuts.items():
 my_layer_without = ...  # your function
 check("layer-without-a-head", my_layer_without)
 
-# %% [markdown] id="silence-ours" tags=["ours"]
-# ```python
-# def my_layer_without(heads, w_output, silent):
-#     rows = np.split(w_output, len(heads))  # blocks of d_v rows
-#     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
-# ```
+
+# %% id="silence-ours"
+def layer_without_ours(heads, w_output, silent):
+    rows = np.split(w_output, len(heads))  # blocks of d_v rows
+    return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
+
+
+my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="layer"
-# Your two functions make a whole layer of heads in plain NumPy:
+# With matrices to work on, your two functions are a whole layer. We put them into a class of your own, in plain NumPy:
 
 
 # %% id="layer-code"
-def layer(query, key, value, w_output, n_heads, silent=None):
-    z = my_heads(query, key, value, n_heads)
-    if silent is None:
-        return z @ w_output
-    return my_layer_without(np.array(np.split(z, n_heads, axis=-1)), w_output, silent)
+class MyLayer:
+    def __init__(self, w_query, w_key, w_value, w_output, n_heads):
+        self.w = w_query, w_key, w_value
+        self.w_output, self.n_heads = w_output, n_heads
 
+    def read(self, x):
+        return [x @ w for w in self.w]
 
-if my_heads is ... or my_layer_without is ...:  # not written yet
-    from attn_course.experiments.ring import layer
+    def __call__(self, x, silent=None):
+        z = my_heads(*self.read(x), self.n_heads)
+        if silent is None:
+            return z @ self.w_output
+        heads = np.array(np.split(z, self.n_heads, axis=-1))
+        return my_layer_without(heads, self.w_output, silent)
 
-    print("the course's layer stands in; write your functions above")
 
 # %% [markdown] id="silence-ring"
-# What have the heads of the ring learned? We give the layer their queries, keys and values and the trained $W_O$, and silence head 0,
-# then head 1. Which head has which neighbour nobody can know. **Predict** how often the neighbours are named then.
+# Give your class the matrices of the ring's layer with two heads, and it should return what PyTorch's layer returns. (PyTorch keeps $W_Q$,
+# $W_K$ and $W_V$ in one matrix, and all of them transposed.) Then we let it work without head 0, and without head 1. **Predict** from their
+# maps in section {section}`hook` which neighbour is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
-from attn_course.experiments.ring import named_by
-
+sides = np.split(two.layer.in_proj_weight.numpy().T, 3, axis=1)
+mine = MyLayer(*sides, two.layer.out_proj.weight.numpy().T, n_heads=2)
+x = two.colour(rings) + two.place.weight
+ours, theirs = [mine(each) for each in x.numpy()], two.layer(x, x, x)[0]
+print("as PyTorch's layer:", np.allclose(ours, theirs, atol=1e-4))
 for silent in (0, 1):
-    before, after, both = named_by(layer, rings[2], silent)
-    print(f"head {silent} silent: before {before:.2f}, ", end="")
-    print(f"after {after:.2f}, both {both:.2f}")
+    z = np.array([mine(each, silent) for each in x.numpy()])
+    answers = two.names(torch.tensor(z).float()).unflatten(-1, (2, 8))
+    print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Each head has learned one neighbour: without head 0 the symbol after is still named every time while the symbol before is guessed, and
-# without head 1 it is the other way round.
+# Head 0 looks at the place before. So without it the colour before is guessed, and the colour after is still named every time. Without head
+# 1 it is the other way round.
 
 # %% [markdown] id="parameters"
-# What do two heads cost? Together $W_Q$, $W_K$, $W_V$ and $W_O$ hold
-#
-# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
-#
-# parameters. On the ring $d$ is 32, so one head of width 32 has $4 \cdot 32 \cdot 32 = 4096$, and two of width 16 have
-# $2 \cdot 4 \cdot 32 \cdot 16 = 4096$, too: the second row of weights costs no parameter.
+# The second row of weights costs no parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ have 32 rows and 32 columns each, for one head of width 32 as
+# for two of width 16.
 
 # %% [markdown] id="real"
-# ## One head of 270
+# ## Your class holds a layer of a real model
 #
-# Does your layer do what a layer of a real language model does? SmolLM2, here in its smallest size, has 30 layers of nine heads, and we
-# take the queries, keys and values of its layer 16 for a sentence, a block of 64 columns for each head. (Three neighbouring heads share
-# keys and values, section {section}`cache`, so these blocks stand there three times.) A causal mask hides later tokens, so we ask for the
-# last token. If the model is on your machine, the cell compares what your layer and the model's own layer return:
+# SmolLM2, here in its smallest size, has 30 layers of nine heads. They do two things that yours does not do yet: queries and keys are
+# turned by the place of their token (lesson {lesson}`self_attention`), and three neighbouring query heads share one head of keys and values
+# (section {section}`cache`). Both happen where a layer reads, so your class changes in one method:
+
+# %% id="real-class"
+from attn_course.reference import rope
+
+
+class SmolLayer(MyLayer):
+    def read(self, x):
+        q, k, v = (np.split(each, each.shape[1] // 64, 1) for each in super().read(x))
+        t = np.arange(len(x))  # the places
+        q, k = ([rope(head, t, 1e5, "interleaved") for head in side] for side in (q, k))
+        k, v = (np.repeat(side, 3, axis=0) for side in (k, v))  # one head for three
+        return [np.concatenate([*heads], axis=1) for heads in (q, k, v)]
+
+    def maps(self, x):  # with the identity as values, a head returns its weights
+        query, key, _ = self.read(x)
+        values = np.tile(np.eye(len(x)), self.n_heads)
+        weights = my_heads(query, key, values, self.n_heads)
+        return np.split(weights, self.n_heads, axis=1)
+
+
+# %% [markdown] id="real-hold"
+# A token of SmolLM2 sees only itself and the tokens before it, so your layer gets the text up to each token, and we keep its last row. If
+# the model is on your machine, `around_heads` gives what the heads of layer 16 read and what they add, with all heads and without head 0,
+# and your layer is held to it:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
 
 model, sentence = language_model(), "The cat sat because it was tired."
 if model.is_here:
-    query, key, value, returned = model.around_heads(16, sentence)
-    ours = layer(query[-1:], key, value, model.layer(16).w_output, n_heads=9)
-    print(f"largest difference: {np.abs(ours - returned[-1]).max():.6f}")
+    w = model.layer(16)
+    mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
+    for silent, theirs in ((None, model), (0, model.silenced((16, 0)))):
+        x, wanted = theirs.around_heads(16, sentence)
+        ours = [mine(x[: t + 1], silent)[-1] for t in range(len(x))]
+        print(f"silent: {silent}, differs by {np.abs(ours - wanted).max():.5f}")
 
 # %% [markdown] id="real-look"
-# It printed 0.000003 here, for numbers up to 6. Do such heads divide their work, as on the ring? For each of the 270 heads we ask how
-# much weight it gives to the token before, on average over the tokens after the first.
+# The largest differences were 0.00001, for numbers up to 15, which is rounding. So your class holds layer 16, and can tell us where its
+# heads look. (Without the model, stored weights are drawn.)
 
 # %% id="real-maps"
-figures.looking_back(model.maps(sentence), model.tokens(sentence))
+maps = model.maps(sentence)
+if model.is_here:
+    for t in range(len(x)):
+        maps[16, :, t, : t + 1] = [head[-1] for head in mine.maps(x[: t + 1])]
+back = maps.diagonal(-1, -2, -1).mean(axis=-1)  # the weight on the token before
+print("layers and heads that look back:", np.argwhere(back > 0.65).tolist())
+figures.two_heads(maps[16], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Four heads give it more than 0.65, and head 0 of layer 16 gives the most. What is such a head good for? Suppose that a text has had "red
-# sun" in it, and now comes to "red" again. At "sun", a head that looks back can write a note: "the word before me is red". In a later
-# layer, at the second "red", another head can look for this note and find "sun", the word that came next. In this way a model could copy,
-# and SmolLM2 does copy:
+# Of the 270 heads, these four give the token before more than 0.65 of their weight. What is head 0 of layer 16 good for? Where a text has
+# "red sun", such a head can note at "sun" that "red" came before. When "red" comes again, a later layer can look for this note, find "sun",
+# and write it. In this way a model could copy, and SmolLM2 does copy:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
-# Do the four heads share this work? We silence head 0 of layer 16; then, as a control, head 3 of that layer; then the three others of the
-# four at once. Each time the model continues our list. It also reads a text of 50 random tokens followed by the same 50, and for six such
-# texts we count which share of the second round it names right. As a second control it names the next tokens of a story.
+# We silence head 0 of layer 16; then head 3, which looks at the first token, as a control; then the three others that look back. Each time
+# the model continues our list. It also reads six texts of 50 random tokens followed by the same 50, where we count which share of the
+# second round it names right, and a story, to see what the loss costs elsewhere.
 #
-# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the weights alone do not
-# tell.
+# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the maps alone do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -298,8 +378,7 @@ for name, silent in SILENT.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the list stops, and at most an eighth of the random tokens is right in any draw. Without the three others the model keeps
 # most of its copying, so the four do not share the work evenly. The story falls from 0.35 to 0.33, about as much as without the three
-# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes
-# on.
+# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -316,13 +395,13 @@ verify_lesson("heads")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A head is a block of columns of queries, keys and values, with a map of weights of its own.
+# - A head is a block of columns of queries, keys and values, with weights of its own.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - A map does not say what a head is for. Silence it, and other heads for control.
+# - A map does not say what a head is for. Silence it, and others for control.
 #
-# One wide head mixes all that it reads by one row of weights, while several narrow heads can read several things at once and keep them
-# apart for a linear map that reads the layer, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask
-# another.
+# One wide head mixes all it reads by one row of weights. Several narrow heads read several things at once and keep them apart for a linear
+# map behind the layer, with no more parameters. `MyLayer`, which holds them, needs only NumPy, so take it with you. In lesson
+# {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"
 # ## Deeper: can one head do it after all?
@@ -343,11 +422,15 @@ for name in MODELS:
         print(f"    weights of head {head}: before {before}, after {after}")
 
 # %% [markdown] id="mixture" tags=["answer"]
-# One head can do it, with weights of about 0.69 and 0.29. They are unequal, so that each pair of symbols gives a mixture of its own. From ring to
-# ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the symbols, as our proof supposed.
+# One head can do it, with weights of about 0.69 and 0.29. They are unequal, so that each pair of colours gives a mixture of its own. From ring to
+# ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the colours, as our proof supposed.
 
 # %% [markdown] id="sum"
-# What, then, do several heads give? By {eq}`attention-of-one-head`, each also has a map of values of its own:
+# What, then, do several heads give? Not more parameters, for together their matrices hold
+#
+# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
+#
+# which does not change if twice as many heads have half the widths. But by {eq}`attention-of-one-head`, each also has a map of values of its own:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
@@ -383,7 +466,6 @@ for name in MODELS:
 # Here PyTorch computes nine query heads on three key heads at once, and we compute one token after the other:
 
 # %% id="cache-code"
-import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 rng = np.random.default_rng(8)

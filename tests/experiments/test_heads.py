@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.experiments import ring
 from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accuracies, shared, texts
 from attn_course.language.stored import stored
 from attn_course.lessons.heads import tasks_real
@@ -98,10 +97,3 @@ def test_the_stored_slices_give_the_map_and_the_word_of_the_model():
     assert keys.shape == (3, 7, 64)
     start = "The sun rises in the east and"
     assert stored(f"write(text={start!r}, tokens=5)").startswith(start + tasks_real.slices()["words"][words.argmax()])
-
-
-def test_a_layer_written_by_a_reader_names_what_the_trained_one_names_without_a_head():
-    model = Neighbours(2, generator())
-    model.attention.w_output.data[16:] = 0.0
-    assert ring.named_by(ring.layer, model, silent=1) == pytest.approx(ring.named(model), abs=1e-3)
-    assert ring.named_by(ring.layer, model, silent=0)[-1] == pytest.approx(1 / 64, abs=0.02)  # nothing is left

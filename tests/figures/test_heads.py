@@ -19,8 +19,12 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.looking_back, [[[[1, 0], [0, 1]], [[1, 0], [0.8, 0.2]]]], ["The", " cat"]),
-        ["a grid of 2 cells", "Above 0.65: 1 of them. The largest is 0.80, of head 1 in layer 0", "query by query, are 0 and 0."],
+        partial(figures.ring_maps, [(np.roll(np.eye(4), -1, 1) + np.roll(np.eye(4), 1, 1)) / 2, np.roll(np.eye(4), -1, 1), np.eye(4)]),
+        ["the only head 0.5 and 0.5; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
+    ),
+    (
+        partial(figures.two_heads, [np.eye(2), *3 * [[[1, 0], [0.8, 0.2]]]], ["The", " cat"]),
+        ["head 0: the keys with the largest weight, query by query, are 0 and 1.", "head 3: the keys with", "are 0 and 0."],
     ),
 ]
 REFUSED = [

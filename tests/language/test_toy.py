@@ -7,7 +7,6 @@ import pytest
 import torch
 from gguf import GGUFReader
 
-from attn_course.experiments import ring
 from attn_course.language import maps
 from attn_course.language.getting import ModelMissing
 from attn_course.language.model import LanguageModel
@@ -252,12 +251,15 @@ def test_the_matrices_of_a_layer_make_its_queries_and_its_output(toy):
     assert layer.w_output.shape == (HEADS * D_K, SIZES["d_model"])
 
 
-def test_queries_keys_and_values_of_a_layer_make_what_its_heads_return(toy):
-    query, key, value, returned = toy.around_heads(1, TEXT)
-    assert query.shape == key.shape == value.shape == (len(returned), HEADS * D_K)
-    written = ring.layer(query[-1:], key, value, toy.layer(1).w_output, HEADS)
-    np.testing.assert_allclose(written[0], returned[-1], atol=1e-5)
-    assert not np.allclose(ring.layer(query[-1:], key, value, toy.layer(1).w_output, HEADS, silent=0)[0], returned[-1], atol=1e-3)
+def test_what_the_heads_of_a_layer_read_and_add(toy):
+    for number in (0, 1):
+        stream, layer, seen = toy.residual(TEXT)[number], toy.layer(number), []
+        x, added = toy.around_heads(number, TEXT)
+        toy._look(TEXT, {f"blocks.{number}.attention.heads": seen.append})
+        np.testing.assert_allclose(x, stream / np.sqrt((stream**2).mean(-1, keepdims=True) + 1e-5) * layer.gain, atol=1e-5)
+        np.testing.assert_allclose(added, seen[0].flatten(1).numpy() @ layer.w_output, atol=1e-5)
+        _, less = toy.silenced((number, 0)).around_heads(number, TEXT)
+        np.testing.assert_allclose(less, seen[0].flatten(1).numpy()[:, D_K:] @ layer.w_output[D_K:], atol=1e-5)
 
 
 def test_without_a_file_only_stored_answers_are_given():

@@ -149,7 +149,7 @@ def _(normal, n_A, n_B, d_v, draw):
     return given
 
 
-@claim("tiled-attention-update", rests_on="online-softmax-update reference-score-cancels")
+@claim("tiled-attention-update", rests_on="online-softmax-update shifted-lse")
 def _(normal, B_q, B_k, n, d_v, draw):
     r"""m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad a'_i
         = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j

@@ -58,29 +58,17 @@ def machine() -> None:
     show_machine("all-heads")
 
 
-def looking_back(maps: ArrayLike, tokens: Sequence[str]) -> None:
-    """Show how much weight each head of a causal model gives to the token before, and the map of the head that gives it most.
+def ring_maps(maps: ArrayLike) -> None:
+    """Show the mean weights of the only head of a layer on the ring, and of the two heads of another: (3, places, places)."""
+    names, p = ["the only head", "first of two", "second of two"], np.asarray(maps)
+    places = np.arange(p.shape[1])
+    near = [p[:, places, np.roll(places, shift)].mean(axis=1) for shift in (1, -1)]
+    alt = "Weights of three heads on a ring, queries in rows and keys in columns. Weights on the place before and on the place after: "
+    alt += "; ".join(f"{name} {before:.1f} and {after:.1f}" for name, before, after in zip(names, *near, strict=True)) + "."
+    head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
 
-    `maps` (layers, heads, len, len): weights; rows sum to 1. `tokens` (len,): the pieces that the model reads. Means are over the
-    queries behind the first.
-    """
-    p = as_numbers("maps", maps, 4)
-    back = p.diagonal(-1, -2, -1).mean(axis=-1)
-    layer, head = map(int, np.unravel_index(back.argmax(), back.shape))
-    names = [token.strip() for token in tokens]
-    most = int((back > 0.65).sum())
-    alt = (
-        f"Left, a grid of {back.size} cells, one for each head: its mean weight on the token before. Above 0.65: {most} of them. The "
-        f"largest is {number(back.max())}, of head {head} in layer {layer}. Right, the map of this head, queries in rows and keys in "
-        f"columns: the keys with the largest weight, query by query, are {listed(p[layer, head].argmax(axis=1), 0)}."
-    )
-    title = f"Head {head} of layer {layer} looks one token back"
-    with picture(title=title, alt=alt, height=3.4, columns=2, width_ratios=(1.5, 1)) as (grid, one):
-        draw_heatmap(grid, back.T, limits=(0.0, 1.0), annotate=False)
-        grid.set(title="weight on the token before", xlabel="layer", ylabel="head", aspect="auto")
-        grid.set(xticks=range(0, len(back), 4), yticks=range(0, back.shape[1], 2))
-        image = draw_heatmap(one, p[layer, head], limits=(0.0, 1.0), annotate=False)
-        name_cells(one, names, names, p.shape[2:])
-        one.tick_params(axis="x", rotation=60)
-        one.set(title=f"layer {layer}, head {head}", xlabel="keys", ylabel="queries")
-        add_colour_bar(image, [grid, one], "weight", fraction=0.03)
+
+def two_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
+    """Show heads 0 and 3 of a layer of SmolLM2: `maps` (heads, len, len), and the pieces that the model reads."""
+    title = "Head 0 of layer 16 looks at the token before, and head 3 mostly at the first"
+    head_maps(np.asarray(maps)[[0, 3]], title=title, heads=["head 0", "head 3"], tokens=[token.strip() for token in tokens], annotate=False)

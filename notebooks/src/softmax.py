@@ -62,7 +62,7 @@ for name, amount in ways.items():
 
 # %% [markdown] id="cauchy"
 # The others take more than half of its weight from "cat", while $e^z$ does not notice. Is it alone in this? Let us ask that
-# leads decide: a token that leads another by $x$ points has $g(x)$ times its weight, whatever the rest of the scores. "Cat"
+# leads decide: a token that leads another by $x$ points has $g(x) > 0$ times its weight, whatever the rest of the scores. "Cat"
 # leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply,
 # $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
@@ -106,7 +106,7 @@ for temperature in ("0.5", "1", "2"):
 # ## Scores that are too large
 #
 # SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
-# `inf`, and `inf / inf` is `nan`, not a number. At a low temperature even float64 is too small. Here are the three best scores, with the
+# `inf`, and `inf / inf` is `nan`, not a number. At a low temperature even float64 does not suffice. Here are the three best scores, with the
 # code of section {section}`hook` and with their maximum subtracted first:
 
 # %% id="overflow-code"
@@ -136,9 +136,9 @@ for dtype, T in ((np.float16, 1), (np.float32, 0.1), (np.float64, 0.01)):
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# A chatbot wants two things, good tokens and variety. If it always takes the best token, its average score $p \cdot z = \sum_i p_i z_i$ is as large as
-# possible, but it says the same every time; if it draws all tokens alike, it makes no sense. For the variety of
-# weights $p$ Claude Shannon found a measure in 1948:
+# There is a second answer to why it is $e^z$. A chatbot wants good tokens, but it also wants variety. If it always takes the best token, its
+# average score $p \cdot z = \sum_i p_i z_i$ is as large as possible, and it says the same every time; if it draws all tokens alike, it
+# makes no sense. For the variety of weights $p$ Claude Shannon found a measure in 1948:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
@@ -156,12 +156,13 @@ z, share = np.array([0.0, 2.0]), np.linspace(0, 1, 1001)[1:-1]  # of the second 
 entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
 totals = {T: 2 * share + T * entropy for T in (0.5, 1.0, 2.0)}
 for T, total in totals.items():
-    best = f"best share {share[total.argmax()]:.3f}, total {total.max():.3f}"
-    print(f"T = {T}: {best};  softmax {softmax(z / T)[1]:.3f}")
+    top = f"best share {share[total.argmax()]:.3f}, total {total.max():.3f}"
+    print(f"T = {T}: {top};  softmax {softmax(z / T)[1]:.3f}")
 figures.compromise(share, totals)
 
 # %% [markdown] id="jensen"
-# Each time softmax is on top. Why? Let $T$ be 1, and no $p_i$ be 0. Both terms are averages under $p$, so we can join them:
+# Each hill has its top where the softmax says. To see why, let $T$ be 1, and let no $p_i$ be 0. Both terms are averages under $p$, so we can
+# join them:
 #
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
@@ -185,8 +186,8 @@ figures.compromise(share, totals)
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# In training the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired" a
-# little, in the row of "it". **Predict** who pays most: all alike, "because" with the same score, or "cat" with the weight 0.95?
+# And in training? There the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired"
+# a little, in the row of "it". **Predict** who pays most: all alike, "because" with the same score, or "cat" with the weight 0.95?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
@@ -253,8 +254,8 @@ check("softmax-derivative", my_formula)
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight, and a rectangle joins it to the cross of the two averages. Its area counts
-# as negative if one of the deviations, its sides, is:
+# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages, and its area counts
+# as negative if one of its sides, the two deviations, is negative:
 
 # %% id="covariance-figure"
 s, rates, f = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]])

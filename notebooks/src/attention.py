@@ -1,23 +1,25 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
-# right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
-#
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
-# *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
-
-# %% [markdown] id="who"
-# ## Is this line wrong?
-#
-# In 2022 a reader of a popular collection of annotated papers stopped at one line, for scores with the axes (batch, query, key, head):
+# In 2022 a reader of a popular collection of annotated papers stopped at one line of an attention layer. The scores had the axes (batch,
+# query, key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs a number that we trust, so we make
-# one by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
+# The reader had trained a model around it, which draws pictures, once with axis 1 and once with axis 2, and reported pictures
+# about equally good. **Is the line wrong, and how would you know?** To judge it, you write attention for all words of many sentences in four
+# lines, which at the end run a language model.
+#
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
+# *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+
+# %% [markdown] id="who"
+# ## A number that we trust
+#
+# A test needs a number that we trust, so we make one by hand. In *The cat sat because it was tired*, "cat" asks for words that tell
+# something about it:
 
 # %% id="who-code"
 import numpy as np
@@ -31,14 +33,11 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
-# The first row is a query, what "cat" looks for; the others are keys, what each word offers. All numbers were chosen by hand in lesson
-# {lesson}`start`. (In a key the last number is the first minus the second; a query chooses it freely.) The dot product says how well a
-# key fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. Dot products of unrelated vectors around 0 typically
-# grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, where $d_k = 4$ counts the entries of a key. From now on
-# **score** means the divided number: here 2, 1 and 0.
-
-# %% [markdown] id="by-hand"
-# The lit part of this machine is what we build:
+# The first row is a query, what "cat" looks for; the others are keys, what each word offers. All were chosen by hand in lesson
+# {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. Dot
+# products of unrelated vectors around 0 typically grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, where
+# $d_k = 4$ counts the entries of a key. From now on **score** means the divided number: here 2, 1 and 0. The lit part of this machine is
+# what we build:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -70,77 +69,18 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # The fraction is the weight of key $j$: query and keys decide how much of each value comes out, but only the **values** are averaged.
 
 # %% [markdown] id="all-queries"
-# ## All queries at once
+# ## All scores in one product
 #
-# The line of 2022 handles all queries in one call, and so can our formula, because no question waits for the answer to another. Let $i$
-# count the queries, now the rows of $Q$, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$. As an entry of a matrix product is a row
-# times a column, and the columns of $K^\top$ are the keys, one product asks them all:
+# A word need not wait until another has its answer, so all of them can ask at the same time. Let $q_i$ be row $i$ of a matrix $Q$ with $T_q$
+# rows. As an entry of a matrix product is a row times a column, and the columns of $K^\top$ are the keys, one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
-# %% [markdown] id="all-outputs"
-# The line of 2022 belongs to the next step. Row $i$ belongs to one query, and its weights must sum to 1, so the softmax treats each row
-# by itself and sums over the keys:
-#
-# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
-#
-# The values, averaged with the weights of row $i$, give output $z_i$ (in lesson {lesson}`softmax` $z$ was a score):
-#
-# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
-#
-# No weight is negative, and they sum to 1, so an output is a weighted average of the values, a convex combination.
-
-# %% [markdown] id="matrix"
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, and the second one answers. The sum over $j$ is once
-# more a row times a column, so all outputs together are
-#
-# $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
-#
-# with the softmax taken along each row. This is the first equation of the Transformer paper, and the line of 2022 should be its softmax.
-
-# %% [markdown] id="matrix-predict"
-# When "sat" asks, its dot product with the key of "cat" is 8, and so the score 4, while "because" has the score 0. The query of "was" is
-# half that of "sat". **Predict** how many times as much weight "cat" gets as "because" if "sat" asks, and if "was" asks.
-
-# %% id="matrix-code" tags=["predicted"]
-import math
-
-from attn_course.reference import attention, softmax
-
-scores = QUERY[0] @ KEY[0].T / math.sqrt(4)
-weights = softmax(scores)
-for token in ("sat", "was"):
-    p = weights[TOKENS.index(token)]
-    print(f"{token} asks: cat has {p[1] / p[3]:.1f} times the weight of because")
-figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
-
-# %% [markdown] id="matrix-answer" tags=["answer"]
-# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times, because half a
-# query makes half the scores. So "was" asks the same question, but less decidedly.
-
-# %% [markdown] id="shapes"
-# Our sentence has as many queries as keys, but in general four sizes are free. Queries and keys meet in a dot product, so they have
-# equally many numbers, while values may have more or fewer:
-#
-# | step | product | shapes |
-# |---|---|---|
-# | scores | $Q K^\top / \sqrt{d_k}$ | $(T_q, d_k)\,(d_k, T_k) \to (T_q, T_k)$ |
-# | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
-# | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
-#
-# A softmax of each column has the same shapes, so shapes cannot judge the line of 2022.
-
 # %% [markdown] id="batch"
-# ## Many sentences at a time
-#
-# The scores of 2022 had a batch axis: a model in training reads many sentences at a time, to keep its processor busy. We number them with
-# an index $b$, on one more axis in front:
-#
-# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
-#
-# Nothing mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and features,
-# and $b$ stands for **all** axes before them, be they sentences, heads, or both. NumPy's `@` multiplies the last two axes and carries the
-# leading ones along. `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the order of all axes.
+# To keep its processor busy, a model in training also reads many sentences at a time. An array then has their number on one more axis in
+# front, and a layer with several heads has yet another. So let the last two axes be positions and features, and any others stand
+# **before** them. NumPy's `@` multiplies the last two axes and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the
+# last two, while `a.T` would reverse the order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -155,6 +95,33 @@ check("all-scores", my_scores)
 #     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 # ```
 
+# %% [markdown] id="all-outputs"
+# ## The other three lines
+#
+# Row $i$ of the scores belongs to one query, and its weights must sum to 1. So each row has its own softmax, in which the sum runs over the
+# keys:
+#
+# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
+#
+# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, and the second one answers. With the weights of row
+# $i$ the values are averaged to output $z_i$ (in lesson {lesson}`softmax` $z$ was a score):
+#
+# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
+#
+# As no weight is negative, and they sum to 1, this is a convex combination of the values.
+
+# %% [markdown] id="matrix"
+# The sum over $j$ is once more a row times a column, so all outputs together are the first equation of the Transformer paper:
+#
+# $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
+#
+# A table of $T_q$ rows and $T_k$ columns meets $T_k$ values of $d_v$ numbers, so $Z$ has a row of $d_v$ numbers for each query. Of many
+# sentences each has such an equation of its own. With $b$ for all leading axes together
+#
+# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
+#
+# and as nothing mixes two different $b$, the sentences know nothing of each other.
+
 # %% [markdown] id="batch-turn"
 # Now you choose the axis of a softmax. **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`.
 # {turn}`attention-of-batches`
@@ -166,7 +133,7 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="batch-ours" tags=["ours"]
 # ```python
 # def my_batched_attention(query, key, value):
-#     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+#     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 #     terms = np.exp(scores)
 #     weights = terms / terms.sum(axis=-1, keepdims=True)
 #     return weights @ value
@@ -174,54 +141,22 @@ check("attention-of-batches", my_batched_attention)
 #
 # `keepdims=True` keeps an axis of length 1 for the division.
 
-# %% [markdown] id="cost"
-# ## What it costs
-#
-# Right or wrong, the line of 2022 works on a table in which every query meets every key. We count a multiplication and its addition as 2
-# operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two
-# products take
-#
-# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
-#
-# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens
-# of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
-# same output without storing them.
-
-# %% [markdown] id="traffic"
-# Numbers must also travel between memory and processor. Let scores, softmax and output be three separate steps: the first reads $Q$ and
-# $K$ and writes the scores, the second reads these and writes the weights, and the third reads the weights and $V$ and writes $Z$. So the
-# table of all pairs travels four times:
-#
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
-#
-# A fast processor does hundreds of operations while one number arrives. **Predict** the operations for each number moved, for 1 query and
-# for 8192, each time with 8192 keys and vectors of 64 entries.
-
-# %% id="traffic-code" tags=["predicted"]
-for q_len in (1, 8192):
-    flops = 2 * q_len * 8192 * (64 + 64)
-    moved = (q_len + 8192) * (64 + 64) + 4 * q_len * 8192
-    print(f"{q_len:4} queries: {flops / moved:4.1f} operations a number")
-
-# %% [markdown] id="traffic-notice" tags=["answer"]
-# About 2 with one query, which uses each number of the keys and values once, for one multiplication and one addition. So with one new
-# token at a time such a processor mostly waits for memory, and even at 64 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
-
 # %% [markdown] id="spot"
-# ## Two mistakes and the tests that find them
+# ## The line on trial
 #
-# Now we can judge the line of 2022. From here on your function is called `attend`; `one` and `two` should compute the same, but have one
-# mistake each:
+# From here on your function is called `attend`. Beside it stand two suspects, which should compute the same. In `one` the softmax
+# runs over the queries, on axis $-2$ of (batch, query, key). The line of 2022 does just that, on axis 1 of (batch, query, key, head). In
+# `two`, batch and positions are joined to one axis.
 
 # %% id="spot-code"
-attend, whose = my_batched_attention, "yours"
-if attend is ...:  # not written yet, so the course's own stands in
-    attend, whose = attention, "the course's"
-    print("From here on the course's function is tried. Write yours above!")
+from attn_course.reference import attention, softmax
+
+# your function, and the course's until it is written
+attend = attention if my_batched_attention is ... else my_batched_attention
 
 
 def one(q, k, v):
-    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     return softmax(s, axis=-2) @ v
 
 
@@ -231,8 +166,8 @@ def two(q, k, v):
 
 
 # %% [markdown] id="spot-predict"
-# In `one` the softmax runs over the queries, and `two` joins batch and positions. The first of two tests takes our sentence as a batch of
-# one, with the identity matrix for its values. As $P I = P$, the output is the weights themselves, and "cat" must give "sat" 0.344. The
+# All three return arrays of the same shape, so shapes cannot judge them. We need two tests. The first takes our sentence as a batch of one,
+# with the identity matrix for its values. As $P I = P$, the output is the weights themselves, and "cat" must give "sat" 0.344. The
 # second takes the sentence twice, changes the keys of the second copy, and checks that the first copy keeps its outputs. **Predict**
 # which function fails which test.
 
@@ -249,18 +184,26 @@ def alone(f):
     return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
 
 
-for name, f in {whose: attend, "one": one, "two": two}.items():
-    print(f"{name:12}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
+for name, f in {"attend": attend, "one": one, "two": two}.items():
+    print(f"{name:6}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The number by hand finds `one`, which divides by the sum of a column, but not `two`, because in a batch of one there is nothing to join.
-# The second test finds `two` and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
+# The number by hand finds `one`, but not `two`, because in a batch of one there is nothing to join. The second test finds `two` and lets
+# `one` through, because `one` keeps its mistake inside each sentence. So we need both.
+
+# %% [markdown] id="spot-seen"
+# Where do the weights go? Here are those of `attend` and of `one`, and beside each row its sum:
+
+# %% id="spot-figure"
+maps = {"attend": attend, "one": one}
+weights = {name: f(QUERY[0], KEY[0], np.eye(7)) for name, f in maps.items()}
+figures.weights_by(weights, TOKENS)
 
 # %% [markdown] id="spot-story"
-# So the line of 2022 is wrong, and the number by hand says so: axis 1 of (batch, query, key, head) counts the queries, like axis $-2$ of
-# (batch, query, key) in `one`. "That's a typo and a big bug!" was the author's answer. Yet the reader had trained the model around it,
-# which draws pictures, with axis 1 and with axis 2, and reported pictures about equally good. If that is right, such a mistake need not
-# show in training at all: one has to read the line, or test it.
+# In `one` each key shares out a weight of 1 among all queries, even if none of them fits, and a query gets whatever comes to it: "cat" more
+# than 2, "the" little more than a half. So the line of 2022 is wrong, and a single number says so in less than five
+# seconds. "That's a typo and a big bug!" was the author's answer. Yet if the reader's report is right, a network can learn its way around
+# such a mistake, and it need not show in training at all. One has to read the line, or test it.
 
 # %% [markdown] id="layer"
 # ## A layer of your own
@@ -303,8 +246,8 @@ print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 # %% [markdown] id="real"
 # ## Your function writes English
 #
-# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers of nine heads. Each layer will
-# call your function for one token at a time. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
+# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers of nine heads, and each of them
+# will call it for one token at a time. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
 # cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so no mask is needed.
 
 # %% id="real-load" tags=["live"]
@@ -325,10 +268,9 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines (or the course's) ran in all 30 layers for every token.
-#
-# What does the mistake of 2022 do here? We let the model run with `one`, while a single query asks at a time. **Predict** the seven
-# weights that `one` then gives to our seven keys. Will the model still write sentences?
+# If the model is on your machine, your four lines (or the course's) ran in all 30 layers for every token. What would it do with the
+# softmax of `one`? Now a single query asks at a time. **Predict** the seven weights that `one` then gives to our seven keys. Will the
+# model still write sentences?
 
 # %% id="real-break" tags=["predicted"]
 it = QUERY[:1, 4:5]  # a single query, that of "it"
@@ -345,12 +287,24 @@ if model.is_here:
     print(*(model.write(start, tokens=5) for start in starts), sep="\n")
 
 # %% [markdown] id="real-broken-notice"
-# On our machine it wrote "The sun rises in the east and,, the the (". It has learned with the right softmax, and
-# with the wrong one it no longer writes sentences.
+# On our machine it wrote "The sun rises in the east and,, the the (". This model learned with the right softmax, and with the wrong one it
+# no longer writes sentences.
 
-# %% [markdown] id="limits"
-# **Limits.** The weights of an output sum to 1 even if no key fits, and an output has $d_v$ numbers, however long the context is; section
-# {section}`hold` shows what is lost.
+# %% [markdown] id="cost"
+# ## What it costs
+#
+# Every query meets every key. If a multiplication and its addition count as 2 operations, $Q K^\top$ has $T_q T_k$ entries of
+# $d_k$ terms, $P V$ has $T_q d_v$ entries of $T_k$ terms, and the two products take
+#
+# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
+#
+# Numbers must travel, too. If scores, softmax and output are three separate steps, the table of all pairs is written twice and read twice:
+#
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+#
+# For a single query that is less than 2 operations a number, while a fast processor could do hundreds, so it mostly waits
+# (exercise {task}`cost-of-new-tokens`). For the 100,000 tokens of a book the table takes 20 GB at 2 bytes a score, in one head of one layer.
+# Lesson {lesson}`flash` does without it.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -370,8 +324,8 @@ verify_lesson("attention")
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations of the two products grow with the product of both lengths. For a single new token with vectors of 64 entries they are about two
-#   for each number moved.
+# - Operations grow with the product of both lengths, while an output keeps its $d_v$ numbers, however long the text is, and its weights sum to
+#   1 even if no key fits (section {section}`hold`).
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, and a language model that writes
@@ -440,7 +394,7 @@ for length in (1.0, 2.0, 4.0, 8.0):
     q = np.array([[length, 0.0]])
     z, p = attention(q, plane_keys, plane_values, return_weights=True)
     values_off, keys_off = plane_values - z, plane_keys - p @ plane_keys
-    slope = (p.T * values_off).T @ keys_off / math.sqrt(2)
+    slope = (p.T * values_off).T @ keys_off / np.sqrt(2)
     norm = np.linalg.norm(slope)
     print(f"length {length:.0f}: k_1 has the weight {p[0, 0]:.8f}, slope {norm:.8f}")
 

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are never
-# negative and sum to 1. There are countless ways to make such weights, yet attention, language models and the physics of heat all use the
-# same one. What is special about it?
+# Attention compares a query with every key and gets one score for each. To average the values it needs weights, never negative and with
+# the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
+# $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
 # **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -11,7 +11,8 @@
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores of lesson {lesson}`start`, halved:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores of lesson {lesson}`start`,
+# halved:
 
 # %% id="first"
 import numpy as np
@@ -44,89 +45,47 @@ from attn_course import alive, check, verify_lesson
 alive("softmax")
 
 # %% [markdown] id="leads"
-# Why $e^z$ and not $z^2$? Suppose that a lead decides how two weights compare: a token that leads another by $x$ points has $g(x)$ times
-# the weight of the other, whatever the rest of the scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it"
-# by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+# ## Only leads count
+#
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$ or $\ln (1 + e^z)$. To see what sets $e^z$ apart, add one
+# vector to every key: all scores of a query then change by the same number, say 5, although the keys differ as before.
+
+# %% id="leads-code"
+ways = {
+    "e^z": np.exp,
+    "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z)),
+    "ln (1 + e^z)": lambda z: np.log(1 + np.exp(z)),
+}
+for name, amount in ways.items():
+    before, after = (amount(z)[1] / amount(z).sum() for z in (it, it + 5))
+    print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
+
+# %% [markdown] id="cauchy"
+# The others take more than half of its weight from "cat", while $e^z$ does not notice. Is it alone in this? Let us ask that
+# leads decide: a token that leads another by $x$ points has $g(x) > 0$ times its weight, whatever the rest of the scores. "Cat"
+# leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply,
+# $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 #
-# A continuous positive $g$ must then be an exponential, $g(x) = a^x$, as Cauchy showed in 1821 (see the exercises). So **among three tokens
-# or more only softmax compares weights by leads**, with $e$ or another positive number as the base $a$. (Two tokens have one
-# lead only.)
-
-# %% [markdown] id="compromise"
-# ## The best compromise
-#
-# Softmax is also the best at something. Let $p$ be any weights. To make the average score $p \cdot z = \sum_i p_i z_i$ as large as possible,
-# give the best token everything, even if another is only a hair behind. So we also reward doubt, for which Claude Shannon found a measure in 1948:
-#
-# $$H(p) = -\sum_i p_i \ln p_i$$
-#
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same.
-
-# %% [markdown] id="entropy"
-# As Shannon told it, John von Neumann advised the name that the formula had in physics, **entropy**: "no one knows what entropy really is,
-# so in a debate you will always have the advantage."
-#
-# Now add entropy to the average score, for three choices of weights and the scores $(0, 1, 2)$:
-
-# %% id="compromise-code"
-z = np.array([0.0, 1.0, 2.0])
-for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
-    p = np.array(p)
-    entropy = (p * np.log(1 / np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
-    print(f"average {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
-
-# %% [markdown] id="jensen"
-# The choice in between wins. How large can $p \cdot z + H(p)$ get? Suppose first that no $p_i$ is 0. Both terms are averages
-# under $p$, so we join them:
-#
-# $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
-#
-# Because the graph of $\ln$ bends downwards, an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
-# they are equal only if all the numbers are the same:
-#
-# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
-#
-# The right side, free of $p$, is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only,
-# and the bound is smaller.
-
-# %% [markdown] id="winner"
-# So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are the same number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
-# $N = \sum_j e^{z_j}$. **Softmax is the one best compromise** between score and entropy, and log-sum-exp is its value:
-#
-# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
-
-# %% id="winner-code"
-from attn_course.reference import logsumexp, softmax
-
-p = softmax(z)
-print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
-print(f"log-sum-exp:                   {logsumexp(z):.3f}")
-
-# %% [markdown] id="gradient"
-# How fast does $\mathrm{lse}(z)$ grow with one score? By the chain rule the slope of $\ln \sum_j e^{z_j}$ is $e^{z_i} / \sum_j e^{z_j}$, so
-# **softmax is the gradient of log-sum-exp**:
-#
-# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
+# A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$, and in
+# this way $g(x) = a^x$ with $a = g(1)$ for every fraction $x$. A continuous $g$, with which no weight jumps, has no choice in
+# between (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# ## Temperature is a price
-#
-# Why should a unit of entropy be worth one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$. Divided by
-# $T$, this is the old question with the scores $z / T$, so the best weights are
+# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. If
+# higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, because in physics the states of a gas in a heat bath have just such probabilities, with
-# minus the energy as the score. A lead of one point now gives $e^{1/T}$ times the weight, so at a low temperature the best score takes
-# nearly everything, while at a high one all weights are nearly equal.
+# $T$ is called the **temperature**, because in physics the states of a gas in a heat bath have just such probabilities, with minus
+# the energy as the score. At a low $T$ the best score takes nearly everything, while at a high one all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# A chatbot draws its next token with such weights as probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
-# of France is*: it gives each of its 49,152 tokens a score. At $T = 1$ "Paris" comes first, and the ten largest weights add up to 90
-# percent. **Predict** how many it takes for 90 percent at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it
-# becomes its root: fewer than ten, dozens, or thousands? Does "Paris" stay first?
+# A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
+# of France is*, with a score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of
+# the weight. **Predict** how many do at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it
+# becomes its root: fewer than ten, dozens, or thousands?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -140,80 +99,119 @@ for temperature in ("0.5", "1", "2"):
     print("  tokens that hold 90 %:", found["words that hold 90 %"])
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
-# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" stays first, since dividing by $T$ keeps the order of scores.
-# At $T = 2$ the first three together have less than 0.1, and thousands of tokens with a tiny weight each share the rest.
+# One token is enough at $T = 0.5$, and at $T = 2$ it takes 13,307. "Paris" still comes first, since dividing by $T$ keeps the order, but
+# thousands of tokens with a tiny weight each share the rest.
 
-# %% [markdown] id="lemma"
-# ## One lemma for every derivative
+# %% [markdown] id="stable"
+# ## Scores that are too large
 #
-# When scores move, as in training, how do the weights follow? Let three tokens have the weights $s = \sigma(z) = (0.5, 0.3, 0.2)$, while
-# their scores depend on some number $\theta$ and move at the rates $r = dz / d\theta = (1, 0, -1)$.
-#
-# We differentiate $\ln s_j = z_j - \mathrm{lse}(z)$ by $\theta$. The left side gives $\frac{1}{s_j} \frac{d s_j}{d\theta}$. By
-# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written
-# $\bar r$. So
-#
-# $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
-#
-# **Predict** with a pencil: what is $\bar r$, and at which rates do the weights move? Does the second one rest, as its score does?
+# SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
+# `inf`, and `inf / inf` is `nan`, not a number. At a low temperature even float64 does not suffice. Here are the three best scores, with the
+# code of section {section}`hook` and with their maximum subtracted first:
 
-# %% id="lemma-code" tags=["predicted"]
-s, rates = np.array([0.5, 0.3, 0.2]), np.array([1.0, 0.0, -1.0])
-later = softmax(np.log(s) + 1e-6 * rates)  # ln s are scores with the softmax s
-print("measured:", ((later - s) / 1e-6).round(2))
+# %% id="overflow-code"
+best = np.array(measured["scores"])  # of "Paris", "the" and "London"
+for dtype, T in ((np.float16, 1), (np.float32, 0.1), (np.float64, 0.01)):
+    scores = (best / T).astype(dtype)
+    with np.errstate(all="ignore"):  # keep NumPy quiet
+        plain = np.exp(scores) / np.exp(scores).sum()
+    shifted = np.exp(scores - scores.max())
+    limit = np.log(np.finfo(dtype).max)
+    print(f"{dtype.__name__} holds e^{limit:.1f}; T = {T}: plain {plain},", end=" ")
+    print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
-# %% [markdown] id="lemma-answer" tags=["answer"]
-# The average rate is $0.5 - 0.2 = 0.3$, so the weights move at the rates $0.5 \cdot 0.7 = 0.35$, $0.3 \cdot (-0.3) = -0.09$ and
-# $0.2 \cdot (-1.3) = -0.26$. The second one shrinks although its score rests, because a weight grows only if its score rises faster than
-# the average. Together the three rates are 0.
-
-# %% [markdown] id="lemma-proof"
-# Attention takes averages under such weights. Let three values stand still, with the first entries $f = (2, 4, 0)$. The average
-# $\bar f = \sum_j s_j f_j = 2.2$ moves because the weights do, at the rate
+# %% [markdown] id="shift"
+# All plain exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to rounding. What
+# singled the exponential out also saves it: since only leads count, a number added to every score changes nothing. With
+# $\mathbf{1} = (1, \ldots, 1)$
 #
-# $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
+# $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# We may subtract $\bar f$, as the rates of the weights sum to 0. The right side, an average product of two deviations, is the
-# **covariance** of $f$ and $r$ under $s$. That is the lemma, for numbers $f_j$ that do not depend on $\theta$:
+# With minus the maximum for $c$, no exponent is positive, and the sum lies between 1 and $n$:
 #
-# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
-
-# %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight, and a rectangle joins it to the cross of the two averages. The sides are
-# the two deviations, and the area counts as negative if one of them is:
-
-# %% id="covariance-figure"
-f = np.array([2.0, 4.0, 0.0])
-print(f"measured rate of the average: {(later - s) @ f / 1e-6:.2f}")
-figures.covariance(s, rates, f)
-
-# %% [markdown] id="covariance-seen"
-# The average rises, and the third token decides: its score falls while its $f$ is far below average. So an entry of
-# an output of attention rises when, on average under the weights, scores rise more where the values are large.
-
-# %% [markdown] id="jacobian"
-# ### Who pays?
+# $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# Raise only the score $z_j$, at the rate 1. Then the average rate is $s_j$, and the rate of score $i$, written $\delta_{ij}$, is 1 if
-# $i = j$ and else 0. So weight $i$ moves at the rate
-#
-# $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
-#
-# Back to `the cat sat because it was tired`, with the scores $-1, 4, -2, 0, -2, -1, 0$. If the score of "tired" rises, its weight grows,
-# and the others pay:
+# In a matrix of scores each row is one query's, so maximum and sum run along the last axis.
 
-# %% id="jacobian-code"
+# %% [markdown] id="compromise"
+# ## The best compromise
+#
+# There is a second answer to why it is $e^z$. A chatbot wants good tokens, but it also wants variety. If it always takes the best token, its
+# average score $p \cdot z = \sum_i p_i z_i$ is as large as possible, and it says the same every time; if it draws all tokens alike, it
+# makes no sense. For the variety of weights $p$ Claude Shannon found a measure in 1948:
+#
+# $$H(p) = -\sum_i p_i \ln p_i$$
+#
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. As he told it, John von Neumann advised
+# the name that physics had for it, **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage."
+
+# %% [markdown] id="price"
+# Let a unit of entropy be worth $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we
+# try all weights:
+
+# %% id="compromise-code"
+from attn_course.reference import softmax
+
+z, share = np.array([0.0, 2.0]), np.linspace(0, 1, 1001)[1:-1]  # of the second token
+entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+totals = {T: 2 * share + T * entropy for T in (0.5, 1.0, 2.0)}
+for T, total in totals.items():
+    top = f"best share {share[total.argmax()]:.3f}, total {total.max():.3f}"
+    print(f"T = {T}: {top};  softmax {softmax(z / T)[1]:.3f}")
+figures.compromise(share, totals)
+
+# %% [markdown] id="jensen"
+# Each hill has its top where the softmax says. To see why, let $T$ be 1, and let no $p_i$ be 0. Both terms are averages under $p$, so we can
+# join them:
+#
+# $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
+#
+# Because the graph of $\ln$ bends downwards, an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
+# they are equal only if all the numbers are the same:
+#
+# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
+#
+# The right side, free of $p$, is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only,
+# and the bound is smaller.
+
+# %% [markdown] id="winner"
+# So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are one number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
+# $N = \sum_j e^{z_j}$. **Softmax is the one best compromise** between score and entropy:
+#
+# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
+#
+# Divided by $T$, the question for another price is this one with the scores $z / T$, so $\sigma(z / T)$ wins: temperature is the price of
+# entropy.
+
+# %% [markdown] id="gradient"
+# ## Who pays?
+#
+# And in training? There the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired"
+# a little, in the row of "it". **Predict** who pays most: all alike, "because" with the same score, or "cat" with the weight 0.95?
+
+# %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
 raised = it.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
     print(f"{token:8} {change:9.6f}")
 
-# %% [markdown] id="jacobian-answer"
-# "Cat" pays nearly all, while "sat" and "it" pay least, because each other token pays in proportion to its weight.
+# %% [markdown] id="jacobian-seen" tags=["answer"]
+# "Cat" pays nearly all, and the others, too, seem to pay in proportion to their weights.
+
+# %% [markdown] id="jacobian"
+# Can we say exactly what each one pays? A logarithm undoes the exponential: for $s = \sigma(z)$ we have $\ln s_i = z_i - \mathrm{lse}(z)$.
+# By the chain rule **softmax is the gradient of log-sum-exp**:
+#
+# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
+#
+# So if only $z_j$ rises, at the rate 1, $\ln s_i$ moves at the rate $\delta_{ij} - s_j$, where $\delta_{ij}$ is 1 if $i = j$ and else 0,
+# and $s_i$ moves $s_i$ times as fast:
+#
+# $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
 # %% [markdown] id="derivative-turn"
-# **Your turn: a formula**, for a softmax with factors. {turn}`softmax-derivative` Any equal form counts.
+# **Your turn: a formula**, if token $k$ counts $a_k$ times. {turn}`softmax-derivative` Any equal form counts.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
@@ -223,12 +221,56 @@ check("softmax-derivative", my_formula)
 # It is `r"\beta s_i (\delta_{ij} - s_j)"`. With $a_i = e^{\ln a_i}$, $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
 # $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does.
 
-# %% [markdown] id="vjp"
-# ### The backward pass
+# %% [markdown] id="loss"
+# A language model is trained with the logarithm itself. Its loss is the **cross-entropy** $-\ln s_y$, where $y$ is the token that really
+# came next. That is $\mathrm{lse}(z) - z_y$, with the slopes
 #
-# Training gives the slopes of a loss $L$ along the weights, $g_i = \partial L / \partial s_i$, while a model needs those along the scores.
-# By the chain rule they are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$: the rate of the average
-# $\sum_i s_i g_i$ when only $z_j$ moves and $g$ stands still.
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
+#
+# Each is a weight minus the truth. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$? There the same
+# difference is the slope along a *weight*, and must still get through the softmax. What happens to it on the way?
+
+# %% [markdown] id="lemma"
+# ## When all scores move
+#
+# One lemma answers this, and later also how attention learns. Let three tokens have the weights $s = (0.5, 0.3, 0.2)$, and let their scores move at the rates $r = dz / d\theta = (1, 0, -1)$, where
+# $\theta$ may be an entry of the query, or anything else that moves them. Then $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the
+# average rate under $s$, written $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
+#
+# $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
+#
+# Here $\bar r$ is 0.3, and the weights move at the rates 0.35, $-0.09$ and $-0.26$. Even the second one shrinks, although its score rests,
+# because a weight grows only if its score rises faster than the average.
+
+# %% [markdown] id="lemma-proof"
+# Attention takes averages under such weights. Let three values stand still, with the first entries $f = (2, 4, 0)$ and the average
+# $\bar f = \sum_j s_j f_j = 2.2$. Since the rates of the weights sum to 0, we may subtract $\bar f$ in the rate of this average:
+#
+# $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
+#
+# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. That is the lemma, for numbers
+# $f_j$ that do not depend on $\theta$:
+#
+# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+
+# %% [markdown] id="covariance-drawn"
+# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages, and its area counts
+# as negative if one of its sides, the two deviations, is negative:
+
+# %% id="covariance-figure"
+s, rates, f = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]])
+later = softmax(np.log(s) + 1e-6 * rates)  # ln s are scores with the softmax s
+print("measured rates of the weights:", ((later - s) / 1e-6).round(2))
+print(f"and of the average: {(later - s) @ f / 1e-6:.2f}")
+figures.covariance(s, rates, f)
+
+# %% [markdown] id="covariance-seen"
+# The average rises, and the third token decides: its score falls while its $f$ is far below average.
+
+# %% [markdown] id="vjp"
+# Back to the loss. Let $g_i = \partial L / \partial s_i$ be its slopes along the weights. Those along the scores are, by the chain rule,
+# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$: the rate of the average $\sum_i s_i g_i$ when only $z_j$ moves
+# and $g$ stands still.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -240,75 +282,10 @@ check("pull-back-one-row", my_pull)
 # By {eq}`softmax-derivative` the sum is $\sum_i g_i s_i\, (\delta_{ij} - s_j) = s_j\, (g_j - \bar g)$, where the average $\bar g$ is
 # $s \cdot g$. So the function returns `weights * (gradient - weights @ gradient)`.
 
-# %% [markdown] id="loss"
-# ## Sure, and wrong
-#
-# For a language model in training, $L$ is the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. As
-# $\ln s_y = z_y - \mathrm{lse}(z)$, its slopes along the scores are, by {eq}`lse-gradient`,
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
-#
-# Each is a weight minus the truth. If $L$ is the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, the same difference is only the
-# slope along a *weight*, $g_i$, and must still go through your `my_pull`. With the matrix $J$ of all $\partial s_i / \partial z_j$, $\odot$
-# for products entry by entry, and $\mathbf{1} = (1, \ldots, 1)$, `my_pull` returns
-#
-# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
-#
-# It never builds $J$, which for a row of 100,000 keys would have $10^{10}$ entries.
-
-# %% [markdown] id="loss-predict"
-# Try both losses on the scores $(7, 1, 0)$: a model is sure of the first token, but the third comes. **Predict** for each loss how large the third
-# slope is: about 1, about 0.1, or less than 0.01?
-
-# %% id="squared-error-code" tags=["predicted"]
-from attn_course.reference import softmax_vjp
-
-truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
-print("cross-entropy:", (weights - truth).round(4))
-print("squared error:", softmax_vjp(weights, weights - truth).round(4))
-
-# %% [markdown] id="loss-answer" tags=["answer"]
-# Cross-entropy teaches at full strength: the third slope is $-0.9991$. For the squared error that slope is only $-0.0018$, because it has
-# the third weight, 0.0009, as a factor.
-
-# %% [markdown] id="stable"
-# ## What a computer makes of it
-#
-# A computer cannot hold every exponential: beyond the largest float64, about $e^{709.8}$, stands `inf`, and `inf / inf` is `nan`, not a
-# number. **Predict** what the code of section {section}`hook` gives for the scores 1000, 1001 and 1002, and what if 1002 is subtracted from
-# each first.
-
-# %% id="overflow-code" tags=["predicted"]
-for dtype in (np.float16, np.float32, np.float64):
-    large = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
-    with np.errstate(all="ignore"):  # keep NumPy quiet
-        plain = np.exp(large) / np.exp(large).sum()
-    shifted = np.exp(large - large.max())
-    limit = np.log(np.finfo(dtype).max)
-    print(f"{dtype.__name__}: e^x up to x = {limit:.1f}, plain {plain},", end=" ")
-    print(f"shifted {(shifted / shifted.sum()).round(3)}")
-
-# %% [markdown] id="overflow-answer" tags=["answer"]
-# All exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to rounding. (Each
-# format holds these scores exactly.)
-
-# %% [markdown] id="shift"
-# On paper the subtraction changes nothing, because a common factor $e^c$ cancels:
-#
-# $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
-#
-# With minus the maximum for $c$, no exponent is positive, and the sum lies between 1 and $n$:
-#
-# $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
-#
-# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts $-\infty$ in the
-# place of a score, whose weight becomes $e^{-\infty} = 0$ if another score of the row is finite (lesson {lesson}`masking`).
-
 # %% [markdown] id="own"
-# ## Your own softmax, forwards and backwards
+# ## Your own softmax in a race
 #
-# These cells run anywhere: softmax and your `my_pull` for all rows, and a stable cross-entropy for one row. Then the losses race: a sure
-# and wrong model takes gradient steps of size 1 until the right token has half the weight.
+# Here is what you have found, in lines that run anywhere:
 
 # %% id="own-code"
 import numpy as np
@@ -329,24 +306,29 @@ def cross_entropy(scores, right):  # lse(z) - z_y: finite, however small the wei
 
 
 # %% [markdown] id="own-predict"
-# **Predict** the steps that each loss needs, a few, hundreds or thousands, if the wrong token begins with the score 7, and if with 12.
+# Now the two losses race. A model is sure of the first of three tokens, with the scores $(7, 1, 0)$ or even $(12, 1, 0)$, but the third is
+# right. It takes gradient steps of size 1 until the right token has half the weight. **Predict** the steps that each loss
+# needs: a few, hundreds, or thousands?
 
 # %% id="own-race" tags=["predicted"]
-truth = np.array([0.0, 0.0, 1.0])
+truth, paths = np.array([0.0, 0.0, 1.0]), {}
 for first in (7.0, 12.0):
     paid = cross_entropy(np.array([first, 1.0, 0.0]), right=2)
     print(f"first score {first}, cross-entropy {paid:.1f}")
     for loss in ("cross-entropy", "squared error"):
-        scores, steps = np.array([first, 1.0, 0.0]), 0
-        while weights_of(scores)[2] < 0.5:
-            weights = weights_of(scores)
+        scores, path = np.array([first, 1.0, 0.0]), []
+        while (weights := weights_of(scores))[2] < 0.5:
             slope = weights - truth
             scores -= slope if loss == "cross-entropy" else pull(weights, slope)
-            steps += 1
-        print(f"    {loss}: {steps} steps")
+            path.append(weights_of(scores)[2])
+        paths[f"{loss}, {first:.0f}"] = path
+        print(f"    {loss}: {len(path)} steps")
+figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709: the surer the model, the smaller the weight that multiplies its slope.
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. The surer the model, the smaller the weight of the right token, by
+# which `pull` multiplies the slope: the squared error learns least where it is most wrong. The
+# logarithm in the cross-entropy undoes the exponential, and the factor goes with it.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -358,20 +340,18 @@ verify_lesson("softmax")
 # |---|---|
 # | weights, {eq}`softmax` | {key}`softmax` |
 # | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` |
+# | slope of the loss, {eq}`cross-entropy-gradient` | {key}`cross-entropy-gradient` |
 # | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
-# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# What is special about softmax?
+# Why $e^z$, and what does it buy us?
 #
-# - Among three tokens or more only softmax compares weights by leads, up to its base, as long as no weight jumps.
-# - It is the one best compromise between average score and entropy, and the temperature is the price of entropy. At the price 1 log-sum-exp
-#   is its value, and has softmax for its gradient.
-# - An average of fixed numbers under softmax weights moves at the rate of a covariance, so a backward pass needs no Jacobian.
-# - Cross-entropy also teaches a model that is sure and wrong: each slope is the weight minus the truth.
-# - Subtract a finite maximum first. No weight changes, and no exponential overflows.
+# - It turns leads into factors: among three tokens or more no other continuous way does, up to its base and so the temperature.
+# - As only leads count, subtract the largest score first, and no exponential overflows.
+# - The weights are the one best compromise between average score and entropy, whose price is the temperature.
+# - A logarithm undoes it, so slopes are simple: a weight minus the truth for the cross-entropy, a covariance for an average.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -462,6 +442,11 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # All slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
+#
+# A backward pass never builds it, which for 100,000 keys would have $10^{10}$ entries. With $\odot$ for products entry by entry `my_pull`
+# returns
+#
+# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
 # If one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0. The softmax is **saturated**: small changes of the
 # scores hardly reach the weights. Yet in $\sigma(z / T)$ the slopes by $z$ are $J / T$. Which wins

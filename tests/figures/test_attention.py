@@ -13,8 +13,6 @@ from tests.figures.support import Pictures
 KEYS = np.array([[1.0, 0.0], [4.0, 3.0], [-2.0, -3.0]])
 VALUES = np.array([1.0, -1.0, 0.4])
 AXIS = np.linspace(-6, 6, 25)
-SCORES = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
-WEIGHTS = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
 
 
 def naive_attention(query, key, value) -> np.ndarray:
@@ -29,15 +27,8 @@ QUERY_TO_SHOW = [2.0, 0.0], [[1.0, 0.0], [0.0, 3.0]], [2.0, 0.0], [0.75, 0.25], 
 
 DRAWN = [
     (
-        partial(figures.attention_steps, np.zeros((2, 2)), np.full((2, 2), 0.5), np.ones((2, 1)), ["the", "cat"]),
-        ["the largest weight of each row is 0.50 and 0.50."],
-    ),
-    (
-        partial(figures.attention_steps, SCORES, WEIGHTS, WEIGHTS @ np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])),
-        [
-            "Scores, 2 by 3, from −1.00 to 2.00.",
-            f"the largest weight of each row is {WEIGHTS[0].max():.2f} and {WEIGHTS[1].max():.2f}. Output, 2 by 2.",
-        ],
+        partial(figures.weights_by, {"right": [[0.25, 0.75], [0.5, 0.5]], "other": [[0.5, 0.75], [0.5, 0.25]]}, ["the", "cat"]),
+        ["right: rows with the sums 1.00 and 1.00, columns with 0.75 and 1.25.", "other: rows with the sums 1.25 and 0.75"],
     ),
     (
         partial(
@@ -50,14 +41,7 @@ DRAWN = [
     ),
 ]
 REFUSED = [
-    (
-        partial(figures.attention_steps, np.zeros((2, 2)), [[0.6, 0.5], [0.5, 0.5]], np.zeros((2, 3))),
-        r"weights must sum to 1 in each row; got 1\.10 and 1\.00",
-    ),
-    (
-        partial(figures.attention_steps, np.zeros((2, 3)), np.full((2, 2), 0.5), np.zeros((2, 3))),
-        "weights must have the shape of scores and output as many rows",
-    ),
+    (partial(figures.weights_by, {"one": np.zeros((2, 3))}, ["the", "cat"]), r"maps\['one'\] must have shape \(2, 2\); got \(2, 3\)"),
     (partial(figures.query_plane, AXIS, {"a": (np.zeros((25, 24)), KEYS)}, VALUES), r"maps\['a'\] must have shape \(25, 25\)"),
     (partial(figures.query_plane, AXIS, {"a": (np.zeros((25, 25)), KEYS[1:])}, VALUES), r"keys\['a'\] must have shape \(3, 2\)"),
     (partial(figures.one_query, ["the"], *QUERY_TO_SHOW), r"tokens, keys and values must be equally many; got 1, \(2, 2\) and \(2, 2\)"),
@@ -69,7 +53,7 @@ REFUSED = [
 
 
 class TestPictures(Pictures):
-    """Steps and plane."""
+    """Weights and plane."""
 
 
 def test_the_machine_has_the_sizes_of_the_arrays(shown):

@@ -2,26 +2,34 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from attn_course.figures.words import listed, short
 from attn_course.lessons.softmax import figures
 from tests.figures.support import Pictures, ink_touches_the_edge, on_page
 
+SHARE = np.array([0.2, 0.5, 0.8])
 DRAWN = [
+    (
+        partial(figures.compromise, SHARE, {0.5: [1.0, 2.0, 3.0], 2.0: [1.0, 3.0, 2.0]}),
+        ["T = 0.5, T = 2", "tops lie at the shares 0.80 and 0.50"],
+    ),
+    (partial(figures.race, {"one": [0.1, 0.3, 0.6], "two": [0.01] * 40 + [0.5]}), ["logarithmic axis", "one: 3 steps, two: 41 steps"]),
     (
         partial(figures.covariance, [0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]),
         ["3 tokens", "averages, 0.30 and 2.20", "areas −0.14, −0.54 and 2.86", "weighted average is 0.34"],
     ),
 ]
 REFUSED = [
+    (partial(figures.compromise, SHARE, {1.0: [1.0, 2.0]}), r"must have shape \(3,\); got \(2,\)"),
     (partial(figures.covariance, [0.5, 0.5], [1.0], [1.0, 2.0]), r"rates must have shape \(2,\); got \(1,\)"),
     (partial(figures.covariance, [0.5, 0.4], [1.0, 2.0], [1.0, 2.0]), r"weights must sum to 1; got 0.900"),
 ]
 
 
 class TestPictures(Pictures):
-    """A covariance."""
+    """A compromise, a race, and a covariance."""
 
 
 @pytest.mark.parametrize("numbers", [[1.0, 2.0, 5.0], [5.0, 2.0, 1.0], [2.0, 5.0, 1.0]])

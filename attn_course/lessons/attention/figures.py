@@ -1,4 +1,4 @@
-"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query."""
+"""Figures of the lesson attention: the machine, one query, weights by two softmaxes, and attention as a function of its query."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,6 @@ from attn_course.figures.drawing import (
     ON_COLOUR,
     add_colour_bar,
     as_numbers,
-    count_cells,
     draw_heatmap,
     each_of_shape,
     name_cells,
@@ -103,38 +102,27 @@ def _whole(entry: float) -> str:
     return number(float(entry), 0)
 
 
-def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, tokens: Sequence[str] | None = None) -> None:
-    """Show scores, weights and output of one example side by side; row i belongs to query i in all three.
+def weights_by(maps: Mapping[str, ArrayLike], tokens: Sequence[str]) -> None:
+    """Show weights (n, n) by name in panels, with the sum of each row beside it. `tokens`: names of the n queries, which are the keys.
 
-    `scores`, `weights` (q_len, kv_len): before and after the softmax. `output` (q_len, d_v): weights times values. `tokens`:
-    names of the queries, which are those of the keys as well; numbers from 0 if left out. Raises ValueError if shapes do not fit,
-    or a row of weights does not sum to 1.
+    Raises ValueError if shapes do not fit.
     """
-    s, p, z = (as_numbers(name, array, 2) for name, array in (("scores", scores), ("weights", weights), ("output", output)))
-    if s.shape != p.shape or len(z) != len(p):
-        raise ValueError(f"weights must have the shape of scores and output as many rows; got {s.shape}, {p.shape} and {z.shape}")
-    if not np.allclose(p.sum(axis=1), 1.0):
-        raise ValueError(f"weights must sum to 1 in each row; got {listed(p.sum(axis=1))}")
-    title = "Row i belongs to query i in all three, and each row of weights sums to 1"
-    alt = (
-        f"Three heatmaps with one row per query. Scores, {len(s)} by {s.shape[1]}, from {number(s.min())} to {number(s.max())}. "
-        f"Weights, of the same shape, whose rows sum to 1; the largest weight of each row is {listed(p.max(axis=1))}. "
-        f"Output, {len(z)} by {z.shape[1]}."
+    tables = each_of_shape("maps", maps, len(tokens), len(tokens))
+    sums = {name: table.sum(axis=1) for name, table in tables.items()}
+    said = ". ".join(
+        f"{name}: rows with the sums {listed(rows)}, columns with {listed(tables[name].sum(axis=0))}" for name, rows in sums.items()
     )
-    widths = [s.shape[1], p.shape[1], z.shape[1]]
-    reach = max(float(np.abs(s).max()), float(np.abs(z).max())) or 1.0  # one scale of colours for scores and output
-    panels = ((s, "scores", "keys", True), (p, "weights", "keys", False), (z, "output", "features", True))
-    with picture(title=title, alt=alt, height=1.5 + (0.52 if tokens is None else 0.4) * len(s), columns=3, width_ratios=widths) as axes:
-        for ax, (matrix, name, columns, signed) in zip(axes, panels, strict=True):
-            draw_heatmap(ax, matrix, signed=signed, limits=(-reach, reach) if signed else (0.0, 1.0), digits=1 if signed else 2)
-            ax.set_aspect("auto")
-            count_cells(ax, matrix.shape)
-            if tokens is not None:
-                name_cells(ax, tokens if ax is axes[0] else [""] * len(s), tokens if columns == "keys" else None, matrix.shape)
-                if columns == "keys":
-                    for word in ax.get_xticklabels():
-                        word.set(rotation=55, ha="right", rotation_mode="anchor")
-            ax.set(title=f"{name} {len(matrix)} × {matrix.shape[1]}", xlabel=columns)
+    alt = f"Heatmaps of weights, one row per query and one column per key. {said}."
+    with picture(title="Only one of the two gives each query a weight of 1", alt=alt, height=4.3, columns=len(tables)) as axes:
+        for ax, (name, table) in zip(axes, tables.items(), strict=True):
+            draw_heatmap(ax, table, limits=(0.0, 1.0))
+            name_cells(ax, tokens if ax is axes[0] else [""] * len(tokens), tokens, table.shape)
+            for word in ax.get_xticklabels():
+                word.set(rotation=55, ha="right", rotation_mode="anchor")
+            for row, total in enumerate(sums[name]):
+                ax.text(len(tokens) - 0.3, row, number(total), va="center")
+            ax.text(len(tokens) - 0.3, -0.75, "sum", va="center")
+            ax.set(title=name, xlabel="keys")
         axes[0].set_ylabel("queries")
 
 

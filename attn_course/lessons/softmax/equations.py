@@ -4,11 +4,11 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import claim
-from attn_course.formulas import column, derivative, function, of, vector
+from attn_course.formulas import function, of, vector
 from attn_course.reference import softmax
 
 
-# ---- what softmax is, and what it is best at
+# ---- what softmax is
 @claim("softmax", serves="B1")
 def _(normal, n):
     r"""\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}
@@ -29,123 +29,17 @@ def _(normal, n):
     return {"z": vector(normal(n)), "n": n, r"\sigma": function(weights_by_ratios)}
 
 
-ENTROPY = r"H(x) = -\sum_j x_j \ln x_j"
-
-
-def entropy(p: np.ndarray) -> float:
-    """Return the entropy of weights in nats, by its definition."""
-    return -sum(one * np.log(one) for one in p)
-
-
-@claim("lse-is-best-compromise", serves="B1", rests_on="softmax")
-def _(normal, rng, n, draw):
-    r"""p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z))
-    where p_i >= 0 with sum 1 ;; 0 ln 0 = 0
-    The mean of the logarithms of e^{z_i} / p_i is at most the logarithm of their mean; equal only for p = softmax(z).
-        the largest score as the bound: \mathrm{lse}(z) -> \max_j z_j
-        every choice is as good: \le -> =
-        from below: \le -> \ge
-        entropy left out: p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z
-    """
-    z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)
-    p = softmax(z) if draw == 2 else weights / weights.sum()  # the last attains it
-    return {"z": z, "p": p, "H": function(entropy, formula=ENTROPY)}
-
-
-@claim("lse-gradient", serves="B1", rests_on="softmax")
-def _(normal, n):
-    r"""\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i
-    The chain rule for ln sum_j e^{z_j}; the line p . z + H(p) with p = softmax(z) touches it there, with the same slope.
-        the inner derivative forgotten: \sigma(z)_i -> \frac{1}{\sum_j e^{z_j}}
-        the logarithm of the weight: = -> = \ln
-        multiplied by the score: = -> = z_i\,
-    """
-    return {"z": normal(n)}
-
-
-@claim("softmax-with-temperature", serves="B1", rests_on="lse-is-best-compromise")
+@claim("softmax-with-temperature", serves="B1", rests_on="softmax")
 def _(normal, rng, n):
     r"""p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i
-    where T > 0 ;; p: the weights of the largest p . z + T H(p)
-    Divided by T, that is p . (z / T) + H(p): Eq. lse-is-best-compromise for the scores z / T.
+    where T > 0 ;; p: weights with the factor e^{1/T} for a lead of one point
+    A lead of z_i - z_j points then has the factor e^{(z_i - z_j) / T}: Eq. softmax for the scores z / T.
         multiplied by T: p_i = \frac{e^{T z_i}}{\sum_{j=1}^{n} e^{T z_j}} = \sigma(T z)_i
         weights divided by T: p_i = \frac{e^{z_i} / T}{\sum_{j=1}^{n} e^{z_j}} = \sigma(z)_i / T
         the sign of an energy: p_i = \frac{e^{-z_i / T}}{\sum_{j=1}^{n} e^{-z_j / T}} = \sigma(-z / T)_i
     """
     z, T = normal(n), rng.uniform(0.4, 3)
     return {"z": z, "n": n, "T": T, "p": reference.softmax(z, temperature=T)}
-
-
-# ---- one lemma for its derivatives
-@claim(
-    "weighted-mean-derivative",
-    serves="B2",
-    rests_on="lse-gradient",
-    whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
-)
-def _(normal, n):
-    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
-    where s = softmax(z) ;; z has a derivative by theta, and f does not depend on theta
-    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the sum, and centre f.
-        the weights held still: \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> 0
-        the mean product, not centred:
-            \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} s_j f_j \frac{d z_j}{d\theta}
-        the sign turned round: = \mathrm{Cov} -> = -\mathrm{Cov}
-        with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
-    """
-    (a, b), at = normal(2, n), normal()
-
-    def scores(theta: float) -> np.ndarray:
-        return a + b * np.sin(theta)
-
-    return {
-        r"\theta": at,
-        "z": of(scores, r"\theta"),
-        "f": vector(normal(n)),
-        "s": of(lambda theta: softmax(scores(theta)), r"\theta"),
-        "n": n,
-    }
-
-
-@claim("softmax-derivative", serves="B2", rests_on="weighted-mean-derivative")
-def _(normal, n):
-    r"""\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j)
-    Eq. weighted-mean-derivative with f = 1 at i, where only score j moves, by 1.
-        the diagonal term forgotten: s_i\,(\delta_{ij} - s_j) -> -s_i\,s_j
-        only the diagonal, as if each weight had its own sigmoid: (\delta_{ij} - s_j) -> (1 - s_j)\,\delta_{ij}
-        the sign turned round: \delta_{ij} - s_j -> s_j - \delta_{ij}
-    """
-    return {"z": normal(n), "s": of(softmax, "z")}
-
-
-@claim(
-    "softmax-vector-jacobian-product",
-    serves="B2",
-    rests_on="softmax-derivative",
-    equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"},
-)
-def _(normal, n):
-    r"""J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
-    where g = gradient of a loss with respect to s
-    The sum of g_i times Eq. softmax-derivative: one dot product and two elementwise steps replace an n x n matrix.
-        the weights multiply g only: J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}
-        each weight with its own sigmoid: J^\top g = s \odot (1 - s) \odot g
-        the sum of g without weights: s \cdot -> \mathbf{1} \cdot
-    """
-    z = normal(n)
-    return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(normal(n))}
-
-
-# ---- what being wrong costs
-@claim("cross-entropy-gradient", serves="B2", rests_on="lse-gradient")
-def _(normal, n):
-    r"""\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}
-    -ln s_y = lse(z) - z_y: Eq. lse-gradient for the first term; the second is linear.
-        target minus weight: s_i - \delta_{iy} -> \delta_{iy} - s_i
-        only the entry of the target moves: s_i - \delta_{iy} -> \delta_{iy}\,(s_i - 1)
-        a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
-    """
-    return {"z": normal(n), "s": of(softmax, "z")}
 
 
 # ---- what a computer makes of it
@@ -176,3 +70,91 @@ def _(rng, n, draw):
     """
     z = rng.normal(loc=(0, 400, -400)[draw], size=n)  # e^400 is a float64, its square is none
     return {"z": z, "m": sorted(z)[-1], "n": n}
+
+
+# ---- what it is best at
+ENTROPY = r"H(x) = -\sum_j x_j \ln x_j"
+
+
+def entropy(p: np.ndarray) -> float:
+    """Return the entropy of weights in nats, by its definition."""
+    return -sum(one * np.log(one) for one in p)
+
+
+@claim("lse-is-best-compromise", serves="B1", rests_on="softmax")
+def _(normal, rng, n, draw):
+    r"""p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z))
+    where p_i >= 0 with sum 1 ;; 0 ln 0 = 0
+    The mean of the logarithms of e^{z_i} / p_i is at most the logarithm of their mean; equal only for p = softmax(z).
+        the largest score as the bound: \mathrm{lse}(z) -> \max_j z_j
+        every choice is as good: \le -> =
+        from below: \le -> \ge
+        entropy left out: p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z
+    """
+    z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)
+    p = softmax(z) if draw == 2 else weights / weights.sum()  # the last attains it
+    return {"z": z, "p": p, "H": function(entropy, formula=ENTROPY)}
+
+
+# ---- its derivatives, and what being wrong costs
+@claim("lse-gradient", serves="B1", rests_on="softmax")
+def _(normal, n):
+    r"""\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i
+    The chain rule for ln sum_j e^{z_j}; the line p . z + H(p) with p = softmax(z) touches it there, with the same slope.
+        the inner derivative forgotten: \sigma(z)_i -> \frac{1}{\sum_j e^{z_j}}
+        the logarithm of the weight: = -> = \ln
+        multiplied by the score: = -> = z_i\,
+    """
+    return {"z": normal(n)}
+
+
+@claim("softmax-derivative", serves="B2", rests_on="lse-gradient")
+def _(normal, n):
+    r"""\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j)
+    ln s_i = z_i - lse(z), and Eq. lse-gradient; the derivative of s_i is s_i times that of ln s_i.
+        the diagonal term forgotten: s_i\,(\delta_{ij} - s_j) -> -s_i\,s_j
+        only the diagonal, as if each weight had its own sigmoid: (\delta_{ij} - s_j) -> (1 - s_j)\,\delta_{ij}
+        the sign turned round: \delta_{ij} - s_j -> s_j - \delta_{ij}
+    """
+    return {"z": normal(n), "s": of(softmax, "z")}
+
+
+@claim("cross-entropy-gradient", serves="B2", rests_on="lse-gradient")
+def _(normal, n):
+    r"""\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}
+    -ln s_y = lse(z) - z_y: Eq. lse-gradient for the first term; the second is linear.
+        target minus weight: s_i - \delta_{iy} -> \delta_{iy} - s_i
+        only the entry of the target moves: s_i - \delta_{iy} -> \delta_{iy}\,(s_i - 1)
+        a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
+    """
+    return {"z": normal(n), "s": of(softmax, "z")}
+
+
+@claim(
+    "weighted-mean-derivative",
+    serves="B2",
+    rests_on="lse-gradient",
+    whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
+)
+def _(normal, n):
+    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
+    where s = softmax(z) ;; z has a derivative by theta, and f does not depend on theta
+    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the sum, and centre f.
+        the weights held still: \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> 0
+        the mean product, not centred:
+            \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} s_j f_j \frac{d z_j}{d\theta}
+        the sign turned round: = \mathrm{Cov} -> = -\mathrm{Cov}
+        with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
+    """
+    (a, b), at = normal(2, n), normal()
+
+    def scores(theta: float) -> np.ndarray:
+        return a + b * np.sin(theta)
+
+    return {
+        r"\theta": at,
+        "z": of(scores, r"\theta"),
+        "f": vector(normal(n)),
+        "s": of(lambda theta: softmax(scores(theta)), r"\theta"),
+        "n": n,
+    }

@@ -60,6 +60,24 @@ def _(normal, n):
     return {"s": column(softmax(z)), "J": derivative(softmax, z)}
 
 
+@claim(
+    "softmax-vector-jacobian-product",
+    serves="B2",
+    rests_on="softmax-derivative",
+    equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"},
+)
+def _(normal, n):
+    r"""J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
+    where g = gradient of a loss with respect to s
+    The sum of g_i times Eq. softmax-derivative: one dot product and two elementwise steps replace an n x n matrix.
+        the weights multiply g only: J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}
+        each weight with its own sigmoid: J^\top g = s \odot (1 - s) \odot g
+        the sum of g without weights: s \cdot -> \mathbf{1} \cdot
+    """
+    z = normal(n)
+    return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(normal(n))}
+
+
 # ---- softmax over blocks
 @claim("log-softmax", serves="B1 B2", rests_on="softmax")
 def _(normal, n):

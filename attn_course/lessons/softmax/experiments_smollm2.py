@@ -37,8 +37,9 @@ def rows_at(scores: Tensor, temperature: float) -> dict[str, float]:
 def at_the_end(start: str) -> dict[str, Any]:
     """Return the likeliest next words of a start, and how their weights and the number of words that hold 90 % go with temperature."""
     scores = logits(model().ids(start), last=True)
-    words = scores.topk(3).indices
+    best, words = scores.topk(3)
     found: dict[str, Any] = {"start": start, "words": [model().tokenizer.decode([word]) for word in words.tolist()]}
+    found["scores"] = [round(score, 2) for score in best.tolist()]
     for temperature in SHOWN:
         weights = (scores / temperature).softmax(-1)
         found[f"{temperature:g}"] = {

@@ -1,5 +1,6 @@
-"""Figures of the lesson softmax: a covariance, and the card."""
+"""Figures of the lesson softmax: the best compromise, a covariance, a race, and the card."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,48 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, same_shape
+from attn_course.figures.drawing import LABEL_POINTS, add_legend_below, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 ABOVE, BELOW = NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[2][0]  # of areas that count as positive, and as negative
 DOT = 900  # area in points squared of a dot with the weight 1
+
+
+def compromise(share: ArrayLike, totals: Mapping[float, ArrayLike]) -> None:
+    """Show score plus entropy over the weight of the second of two tokens, with the top of each curve.
+
+    `share` (n,): that weight. `totals`, each (n,): p . z + T H(p) by price T.
+    """
+    at = as_numbers("share", share, 1)
+    curves = each_of_shape("totals", {f"T = {T:g}": total for T, total in totals.items()}, len(at))
+    tops = {name: int(curve.argmax()) for name, curve in curves.items()}
+    title = "The dearer entropy is, the more the best weights share"
+    said = listed([at[top] for top in tops.values()], 2)
+    alt = f"Hills of the average score plus T times the entropy, for {', '.join(curves)}. Their tops lie at the shares {said}."
+    with picture(title=title, alt=alt, height=3.7) as (ax,):
+        draw_lines(ax, at, curves)
+        for name, top in tops.items():
+            ax.plot(at[top], curves[name][top], "o", color=WEIGHTS, markersize=8, zorder=4)
+        ax.set(xlabel="weight of the second token", ylabel="average score + T · entropy", xlim=(0, 1))
+        label_ends(ax)
+
+
+def race(paths: Mapping[str, Sequence[float]]) -> None:
+    """Show how the weight of the right token grows with the steps. `paths`: that weight after each step, by name."""
+    said = ", ".join(f"{name}: {len(path)} steps" for name, path in paths.items())
+    alt = f"The weight of the right token by step, on a logarithmic axis, until it is a half. {said}."
+    with picture(title="The squared error waits, and then jumps", alt=alt, height=4.2) as (ax,):
+        for (name, path), (colour, dashes) in zip(paths.items(), NEUTRAL_STYLES, strict=False):
+            steps = np.unique(np.geomspace(1, len(path), 200).round().astype(int))
+            ax.plot(steps, np.take(path, steps - 1), color=colour, linestyle=dashes, label=name)
+        ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", ylim=(0, 0.8))
+        tick_decades(ax.xaxis)
+        add_legend_below(ax, columns=2)
 
 
 def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:

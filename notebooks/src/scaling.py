@@ -82,19 +82,19 @@ figures.machine()
 
 # %% [markdown] id="usual"
 # Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
-# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 256$ and $d_k = 1024$.
+# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 400$ and $d_k = 900$.
 
 # %% id="usual-code" tags=["predicted"]
 rng = np.random.default_rng(5)
-for d_k in (256, 1024):
+for d_k in (400, 900):
     query, key = rng.normal(size=(2, 1000, d_k))
     variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
 figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="usual-answer" tags=["answer"]
-# The typical distance is 16 at $d_k = 256$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1. In the picture, 13 of 20 walks end between the curves.
+# The typical distance is 20 at $d_k = 400$ and 30 at $d_k = 900$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
+# $d_k$ terms has the mean 1. In the picture, 15 of the walks end between the curves.
 
 # %% [markdown] id="scale"
 # ## The scale
@@ -331,7 +331,7 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start have a variance of only 0.05, because its matrices are small and the tokens
+# We divided by the root, and still the rows of PyTorch's start have a variance of only 0.06, because its matrices are small and the tokens
 # alike (section {section}`matrices` derives both). Your function needed to know neither.
 
 # %% id="verify-lesson"

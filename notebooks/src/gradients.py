@@ -127,8 +127,8 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 
 # %% [markdown] id="sevenths-notice" tags=["answer"]
 # "Cat" costs $(-2, 0) \cdot (1, 0) = -2$, "clock" costs 0, and the mean is $-1$. So the score of "cat" gets $\frac12 (-2 + 1) = -\frac12$,
-# and that of "clock" gets $\frac12 (0 + 1) = +\frac12$. The clock adds nothing to the loss by itself, and still the loss grows with its
-# score, because its weight can only grow at the expense of the cat. (In the picture the loss is $dZ \cdot Z$, which has the same gradient.)
+# and that of "clock" gets $\frac12 (0 + 1) = +\frac12$. If the weight of "clock" rose alone, the loss would not change, and still the loss
+# grows with its score, because this weight can only grow at the expense of the cat. (In the picture the loss is $dZ \cdot Z$, which has the same gradient.)
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake

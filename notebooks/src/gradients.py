@@ -254,11 +254,11 @@ print("keys of cat and clock:", *d_key)
 
 # %% [markdown] id="every-step"
 # And later steps? By {eq}`score-gradient-against-mixture` the score of the right noun gets $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the
-# other score $+(1 - p)$, since the row sums to 0. So *every* later step moves the key of the right noun along the query, and the other key
-# just as far the opposite way.
+# other score $+(1 - p)$, since the row sums to 0. So *every* step whose query is not zero moves the key of the right noun along the query,
+# and the other key just as far the opposite way.
 #
-# Here is our reason. No sentence says which nouns are alive. But "tired" comes with the cat and with the dog, and moves both keys along its
-# query, while "heavy" moves both against its own. So the two keys become alike, and when "curious" learns to find the dog, it finds the cat
+# That suggests a reason. No sentence says which nouns are alive. But "tired" comes with the cat and with the dog, and moves both keys along
+# its query, while "heavy" moves both against its own. So the two keys become alike, and when "curious" learns to find the dog, it finds the cat
 # as well. Are they alike? Cosines tell: 1 means the same direction, and $-1$ the opposite one.
 
 # %% id="train-why-code"

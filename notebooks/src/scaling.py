@@ -294,9 +294,9 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer"
-# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` the variance within a row is
-# $16 \cdot 0.04$ on average, divided by 16. The rest is how far the rows lie apart, which softmax never sees. So measure
-# `scores.var(axis=1)`.
+# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` the variance of $q \cdot k$
+# within a row is $16 \cdot 0.04$ on average, and the scale divides it by 16. The rest is how far the rows lie apart, which softmax never
+# sees. So measure `scores.var(axis=1)`.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`

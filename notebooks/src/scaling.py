@@ -74,8 +74,8 @@ figures.machine()
 
 # %% [markdown] id="row-derived"
 # **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key
-# be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (A mean $m$ of the keys adds the same $q \cdot m$ to all scores of the
-# row, so it is in no lead.) The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over
+# be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (A mean $m$ adds $q \cdot m$ to the whole row, so it is in no lead.) The
+# term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over
 # the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
@@ -119,8 +119,7 @@ figures.scale_explorable()
 # <details><summary>What you should see</summary>
 #
 # Not divided, the largest of 64 weights is 0.80 at $d_k = 64$, on average over these queries, and 0.95 at 1024: the layer believes in
-# noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both. Where one key has nearly all the weight, a score can hardly move the weights (the
-# low dots of the third picture).
+# noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both.
 #
 # </details>
 
@@ -222,9 +221,8 @@ for name, layer in layers.items():
 # The scaled layer needs 4 steps with each seed, and the unscaled one 24, 35 and 33. The twin keeps up, though it does not divide either, so
 # it is the start that slows the unscaled layer.
 #
-# The layer that divides by 64 keeps up, too, with 4, 3 and 4 steps. It starts nearly flat, and its larger divisor makes all gradients of
-# its matrices shorter, but what all of them lack alike a larger step size can make up for. So the suspicion cannot be quite right: small
-# gradients alone do not slow a layer.
+# The layer that divides by 64 keeps up, too. It starts nearly flat, and its larger divisor makes all gradients of its matrices shorter, but
+# what all lack alike a larger step size can make up for. So the suspicion cannot be quite right: small gradients alone do not slow a layer.
 
 # %% [markdown] id="unequal"
 # ## Which gradients are small?
@@ -246,13 +244,13 @@ for name in ("scaled", "unscaled"):
 
 # %% [markdown] id="silent"
 # The mean length falls by a third only, and a larger step would make up for that. But without the scale the gradients are *unequal*. More
-# than a quarter of the queries are silent: one key has nearly all the weight, and mostly it is a wrong one. Meanwhile the loudest tenth,
-# where mostly two keys happen to share the weight, has 44 % of the length of all, and one step size has to serve both.
+# than a quarter of the queries are silent, because one key has nearly all the weight, and mostly it is a wrong one. The loudest tenth, where
+# mostly two keys happen to share the weight, has 44 % of the length of all, and one step size has to serve both.
 
 # %% [markdown] id="ways"
 # Is that the harm? Then it must go away if, in each batch, every $g$ keeps its direction but all get the same length, their mean. As a
-# control, give each the length of the query before it: that changes every $g$ too, but the lengths are as unequal as they were. **Predict**
-# for both ways how many of its lost steps the unscaled layer wins back.
+# control, we give each the length of the query before it, so the lengths are as unequal as they were. **Predict** for both ways how many of
+# its lost steps the unscaled layer wins back.
 
 
 # %% id="slow-code" tags=["predicted"]
@@ -280,8 +278,8 @@ for name in ("scaled", "unscaled"):
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# So what counts is how a layer starts. But queries and keys come out of its matrices, and nobody promises that their entries have variance 1.
-# Before we train a layer, we had better measure its scores.
+# So the start counts. But queries and keys come out of matrices, and nobody promises that their entries have variance 1. Before we train a
+# layer, we had better measure its scores.
 #
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #

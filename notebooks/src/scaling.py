@@ -18,12 +18,14 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# One division less, and the model is lost among thousands of words. What did that division protect?
+# One division less, and the model is lost among thousands of words. But this is no fair trial, because its matrices were trained with the
+# division. A fair one trains a layer with it and another without, and in section {section}`slow` we hold it. First: what does the division
+# do to a row of scores?
 #
 # ## Softmax sees one row
 #
-# Let us first follow one row by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
-# $(2, 0, 0, 2)$, so their dot product is 8, and divided by $\sqrt 4 = 2$ it is 4.
+# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8,
+# and divided by $\sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np
@@ -46,9 +48,7 @@ for row in zip(keys, dots, *weights, strict=True):
 # %% [markdown] id="leads"
 # Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight; not divided, it leads by 8 and gets
 # $e^8 \approx 2981$ times its weight. In general scores $s$ give $w_j / w_l = e^{s_j - s_l}$, so softmax sees nothing but **leads**, the
-# differences of two scores in one row. If we shift a whole row, no weight changes.
-#
-# In the machine, the division stands between the scores and the softmax:
+# differences of two scores in one row. In the machine, the division stands just before it:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -57,7 +57,7 @@ from attn_course.lessons.scaling import figures
 figures.machine()
 
 # %% [markdown] id="chance"
-# "Cat" deserves its lead. But before training, queries and keys are random numbers. How large are the leads that chance hands out?
+# "Cat" deserves its lead. But before training queries and keys are random. How large are the leads that chance hands out?
 
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
@@ -65,46 +65,42 @@ figures.machine()
 # In July 1905 Karl Pearson asked the readers of *Nature* for help. A man walks one stretch, turns in any direction, walks another, and so
 # on, $n$ times. How far from his start does he end? A week later Lord Rayleigh replied that he had solved this long ago, for sounds that
 # add up: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. Pearson concluded that a drunken
-# man is most likely found near the spot where one left him. (Each spot farther out is less likely, but there are many more.)
-#
-# A dot product of random numbers is such a walk, on a line: $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ takes $d_k$ steps, each forwards or
-# backwards.
+# man is most likely found near the spot where one left him. And $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ is such a walk on a line.
 
 # %% [markdown] id="coins"
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
-# three at $-1$, three at $1$ and one at $3$, so the mean square is $(9 + 3 + 3 + 9) / 8 = 3$. We call its root, $\sqrt 3$, the typical
-# distance.
+# three at $-1$, three at $1$ and one at $3$, so the mean square is $(9 + 3 + 3 + 9) / 8 = 3$, and its root, $\sqrt 3$, is what we call the
+# typical distance.
 
 # %% [markdown] id="row-derived"
-# **In general.** Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let
-# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (A mean $m$ of the keys adds the same $q \cdot m$
-# to all scores of the row, so it is in no lead.) As the query is fixed, the term $q_i k_i$ of $q \cdot k = \sum_i q_i k_i$ has the variance
-# $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of this one query,
+# **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key
+# be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (A mean $m$ adds $q \cdot m$ to the whole row, so it is in no lead.) The
+# term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over
+# the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
 # %% [markdown] id="usual"
-# So by chance a longer query has larger leads. Let it be random too. **The usual assumption** is that all entries of $q$ and $k$ are
-# independent, with mean 0 and variance 1. **Predict** how far a score typically lies from the mean of its row, as the root of the variance,
-# for $d_k = 256$ and $d_k = 1024$.
+# Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
+# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 400$ and $d_k = 900$.
 
 # %% id="usual-code" tags=["predicted"]
 rng = np.random.default_rng(5)
-for d_k in (256, 1024):
+for d_k in (400, 900):
     query, key = rng.normal(size=(2, 1000, d_k))
     variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
 figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="usual-answer" tags=["answer"]
-# The typical distance is 16 at $d_k = 256$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1. In the picture 20 keys walk away from one query, and 13 of them end between the curves.
+# The typical distance is 20 at $d_k = 400$ and 30 at $d_k = 900$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
+# $d_k$ terms has the mean 1. In the picture, 15 of the walks end between the curves.
 
 # %% [markdown] id="scale"
 # ## The scale
 #
 # We can see the same $d_k$ without fixing the query. Under the usual assumption each product $q_i k_i$ has the mean 0 and the mean square
-# $1 \cdot 1$, so its variance is 1. As different products share no entry, they are independent, and their variances add:
+# $1 \cdot 1$, so its variance is 1. Different products share no entry, so they are independent, and their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -113,8 +109,8 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 
 # %% [markdown] id="card-question"
-# We divide the walk by the distance that chance alone would cover. If we divided by $d_k$, a longer walk would end ever nearer to 0. And if
-# we do not divide? On the card, 64 random queries meet 64 random keys: raise $d_k$, and watch the largest weight in the second picture.
+# Divided by $d_k$, scores have the variance $1 / d_k$, and a wide layer hardly sees a lead. And not divided? On the card, 64 random queries
+# meet 64 random keys. If you raise $d_k$, what becomes of the largest weight in the second picture?
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -122,12 +118,8 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Not divided, the largest of 64 weights is 0.80 at $d_k = 64$, on average over these queries, and 0.95 at 1024, though there is nothing to be
-# sure of: the layer believes in noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both.
-#
-# The third picture shows for each query how much its softmax can stretch a change of the scores: the norm of its Jacobian. Not divided, the
-# mean even rises at first, because this norm is largest where two keys share the weight. So look at the dots near the floor, where the
-# weights hardly move when a score does: 11 of the 64 queries lie below 0.01 at $d_k = 64$, and 41 at 1024.
+# Not divided, the largest of 64 weights is 0.80 at $d_k = 64$, on average over these queries, and 0.95 at 1024: the layer believes in
+# noise. Divided by $\sqrt{d_k}$, it is near 0.1 at both.
 #
 # </details>
 
@@ -147,52 +139,31 @@ check("divisor-for-sparse-entries", my_divisor)
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
 # $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8, while the usual divisor, 8, would leave scores of deviation 0.1.
 
-# %% [markdown] id="spot-total"
-# ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
-#
-# But softmax sees one row. Take a layer with $d_k = 16$ and independent normal entries: those of its queries have mean 0 and deviation 1,
-# those of its keys mean 1 and deviation 0.2. After the scale, the variance of all its scores is about 1, as it should be. **Predict** the
-# mean variance within a row, starting from {eq}`row-variance-by-query`.
-
-# %% id="spot-total-code" tags=["predicted"]
-query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
-scores = query @ key.T / np.sqrt(16)
-print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
-figures.rows_of_scores(scores[:8, :12])
-
-# %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance within a row is 0.04: the mean of $\|q\|^2$ is 16, $\sigma_k^2$ is 0.04, and the scale divides their product by 16. The other
-# part of the variance, about 1, is how far the rows lie apart, which softmax never sees. So no key stands out in any row, although
-# `scores.var()` looks right: look at `scores.var(axis=1)`.
-
-# %% [markdown] id="reparametrise"
-# ## Could the matrices do it themselves?
-#
-# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No: queries are projections, $q = x W_Q$
-# (we leave biases out), so with the matrix $W_Q / \sqrt{d_k}$ their scores are ours. We call such a layer the **twin** of ours; the model
-# T5 starts in this way.
-#
-# So the scale is no new ability. It can change only the training: the scores with which a layer starts, and its steps. (With the same step
-# size, gradient descent moves the twin's $W_Q$ 64 times as far at $d_k = 64$, section {section}`measured`.) Does that matter?
-
 # %% [markdown] id="slow"
 # ## A suspicion on trial
 #
-# Those who introduced the scale had a suspicion (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow
-# large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
+# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No, because queries are projections,
+# $q = x W_Q$, so with the matrix $W_Q / \sqrt{d_k}$ their scores are ours. We call such a layer the **twin** of ours; the model T5 starts
+# in this way. So the scale can change only the training.
 #
+# How, Vaswani et al. (2017) only suspected: "for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax
+# function into regions where it has extremely small gradients." Let us put this on trial.
+
+# %% [markdown] id="trial-task"
 # An example has 16 items, each with 16 random features and a value of four random numbers. The query is the features of one item, turned by
-# a rotation that is the same in all examples, and the output should be that item's value. A layer scores each item by its two matrices and
-# a divisor:
+# a rotation that is the same in all examples, and the output should be that item's value. A layer learns $W_Q$ and $W_K$ from the squared
+# error, by gradient descent on 32 new examples a step, until the right item has the largest weight in more than 90 % of 512 other examples.
 
 # %% id="trial-data"
 import torch
 
 from attn_course.lessons.scaling import experiments
 
-task = experiments.Lookups(seed=0)
-batches = [task.batch(32) for _ in range(100)]
-new_query, new_items, _, new_right = task.batch(512)
+
+def examples(seed):  # 100 batches to learn from, and one to test on
+    task = experiments.Lookups(seed)
+    batches = [task.batch(32) for _ in range(100)] + [task.batch(512)]
+    return [(q.double(), x.double(), v.double(), right) for q, x, v, right in batches]
 
 
 def scores_of(w_query, w_key, divisor, query, items):
@@ -200,64 +171,130 @@ def scores_of(w_query, w_key, divisor, query, items):
 
 
 # %% [markdown] id="trial-learnt"
-# A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step, until the right item has the
-# largest weight in more than 90 % of 512 new examples.
+# All that a query teaches $W_Q$ and $W_K$ goes through $g$, the gradient of its error with respect to its 16 scores. So the trainer stops
+# there, and `way` may change the $g$ of a batch before they go on to the matrices. At first it leaves them alone.
 
 
 # %% id="trainer"
-def steps_until_learnt(w_query, w_key, divisor, step_size):
-    w_query, w_key = (w.clone().requires_grad_() for w in (w_query, w_key))
-    sgd = torch.optim.SGD([w_query, w_key], lr=step_size)
-    for step, (query, items, value, right) in enumerate(batches, 1):
-        weights = scores_of(w_query, w_key, divisor, query, items).softmax(dim=1)
-        output = torch.einsum("bn,bnv->bv", weights, value)
-        loss = ((output - value[range(32), right]) ** 2).mean()
+def steps_until_learnt(layer, batches, step_size, way):
+    *matrices, divisor = layer
+    w = [matrix.clone().requires_grad_() for matrix in matrices]
+    sgd = torch.optim.SGD(w, lr=step_size)
+    for step, (query, items, value, right) in enumerate(batches[:50], 1):
+        scores = scores_of(*w, divisor, query, items)
+        g = experiments.score_gradients(scores, value, right)  # a row for each query
         sgd.zero_grad()
-        loss.backward()
+        scores.backward(way(g) / 32)
         sgd.step()
-        best = scores_of(w_query, w_key, divisor, new_query, new_items).argmax(dim=1)
-        if (best == new_right).float().mean() > 0.9:
+        query, items, _, right = batches[-1]
+        best = scores_of(*w, divisor, query, items).argmax(dim=1)
+        if (best == right).double().mean() > 0.9:
             return step
-    return 101  # not learnt
+    return 51  # not learnt
 
 
 # %% [markdown] id="slow-predict"
-# Three layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
-# average over such matrices, while the **unscaled** one does not divide, so its scores have variance 64. The twin does not divide either,
-# but its $W_Q$ is divided by 8. Each gets the best of eight step sizes. **Predict**: does the twin keep up with the scaled layer, or with
-# the unscaled one?
+# Four layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
+# average over such matrices, and the **unscaled** one does not divide, so they have variance 64. The twin does not divide either, but its
+# $W_Q$ is divided by 8. The last one divides by $d_k$ itself. Each gets the best of twelve step sizes, with three seeds. **Predict** which
+# of them keep up with the scaled layer.
+
 
 # %% id="task-code" tags=["predicted"]
-drawn = experiments.initial_layer(64, "scaled", seed=0)
-w_query, w_key = drawn.w_query.detach(), drawn.w_key.detach()  # random, for all three
-layers = {
-    "scaled": (w_query, w_key, 8),
-    "unscaled": (w_query, w_key, 1),
-    "twin": (w_query / 8, w_key, 1),
-}
+def made(shrink, divisor, seed):  # the layer, and its examples
+    drawn = experiments.initial_layer(64, "scaled", seed)
+    w_query, w_key = (w.detach().double() for w in (drawn.w_query, drawn.w_key))
+    return (w_query / shrink, w_key, divisor), examples(seed)
+
+
+def fewest(shrink, divisor, way=lambda g: g):
+    worlds = [made(shrink, divisor, seed) for seed in range(3)]
+    sizes = [0.1 * 2**n for n in range(12)]
+    return [min(steps_until_learnt(*w, size, way) for size in sizes) for w in worlds]
+
+
+layers = {"scaled": (1, 8), "unscaled": (1, 1), "twin": (8, 1), "by d_k": (1, 64)}
 for name, layer in layers.items():
-    needed = min(steps_until_learnt(*layer, 0.1 * 2**n) for n in range(8))
-    print(f"{name:9s} steps until learnt {needed:3d}")
+    print(f"{name:9s} steps until learnt", *fewest(*layer))
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. As the twin does not divide either, it is the
-# start that slows the unscaled layer.
+# The scaled layer needs 4 steps with each seed, and the unscaled one 24, 35 and 33. The twin keeps up, though it does not divide either, so
+# it is the start that slows the unscaled layer.
 #
-# Does it do so by small gradients? Where one key has nearly all the weight, every slope of the weights, {eq}`softmax-derivative`, is near
-# 0, and a query learns hardly anything, even if its answer is wrong. But other queries, where two keys share the weight, have long
-# gradients.
+# The layer that divides by 64 keeps up, too. It starts nearly flat, and its larger divisor makes all gradients of its matrices shorter, but
+# what all lack alike a larger step size can make up for. So the suspicion cannot be quite right: small gradients alone do not slow a layer.
+
+# %% [markdown] id="unequal"
+# ## Which gradients are small?
 #
-# This was one small task, in which we have not shown that variance 1 is the *best* start.
+# Let us look at the $g$ of single queries before the first step. We call a query **silent** if its $g$ is shorter than 0.01.
+
+# %% id="silent-code"
+for name in ("scaled", "unscaled"):
+    lengths = []
+    for seed in range(3):
+        layer, batches = made(*layers[name], seed)
+        query, items, value, right = batches[-1]
+        scores = scores_of(*layer, query, items)
+        lengths.append(experiments.score_gradients(scores, value, right).norm(dim=1))
+    length = torch.cat(lengths)
+    loudest = length.topk(len(length) // 10).values.sum() / length.sum()
+    print(f"{name:9s} mean length {length.mean():.2f}", end="   ")
+    print(f"silent {(length < 0.01).double().mean():.2f}   loudest tenth {loudest:.2f}")
+
+# %% [markdown] id="silent"
+# The mean length falls by a third only, and a larger step would make up for that. But without the scale the gradients are *unequal*. More
+# than a quarter of the queries are silent, because one key has nearly all the weight, and mostly it is a wrong one. The loudest tenth, where
+# mostly two keys happen to share the weight, has 44 % of the length of all, and one step size has to serve both.
+
+# %% [markdown] id="ways"
+# Is that the harm? Then it must go away if, in each batch, every $g$ keeps its direction but all get the same length, their mean. As a
+# control, we give each the length of the query before it, so the lengths are as unequal as they were. **Predict** for both ways how many of
+# its lost steps the unscaled layer wins back.
+
+
+# %% id="slow-code" tags=["predicted"]
+def equal(g):
+    length = g.norm(dim=1, keepdim=True)
+    return g / length * length.mean()
+
+
+def passed_on(g):
+    length = g.norm(dim=1, keepdim=True)
+    return g / length * length.roll(1, dims=0)
+
+
+for name in ("scaled", "unscaled"):
+    for way in (equal, passed_on):
+        print(f"{name:9s} {way.__name__:9s} steps", *fewest(*layers[name], way))
+
+# %% [markdown] id="slow-answer" tags=["answer"]
+# With equal lengths the unscaled layer needs 4, 8 and 6 steps, so nearly all of its delay is gone. The control needs 18, 29 and 40, on
+# average about as many as before. (The scaled layer gains one step by equal lengths, on average.)
+#
+# So the suspicion was nearly right. What harms is not that gradients are small, but that some are small *beside others*, so chance decides
+# which queries may teach the layer. Section {section}`measured` finds the same with Adam and at other widths.
 
 # %% [markdown] id="own"
-# The trial goes on in section {section}`measured`. If all gradients of a batch get the *same* length, 23 of the 25 steps that the unscaled
-# layer is behind (means of three seeds) are won back, and in a control, where the lengths stay unequal, none. So the suspicion is nearly
-# right: what harms is that some gradients are small beside others.
-#
 # ## A start of your own
 #
-# So the start matters. But a new layer's queries and keys come out of its matrices, and nobody promises that their entries have variance 1.
-# Let us measure, then mend.
+# So the start counts. But queries and keys come out of matrices, and nobody promises that their entries have variance 1. Before we train a
+# layer, we had better measure its scores.
+#
+# ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
+#
+# Here are queries of 16 independent normal entries of variance 1, and keys whose entries have the mean 1 and the deviation 0.2:
+
+# %% id="spot-total-code"
+query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
+scores = query @ key.T / np.sqrt(16)
+print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
+figures.rows_of_scores(scores[:8, :12])
+
+# %% [markdown] id="spot-total-answer"
+# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` the variance of $q \cdot k$
+# within a row is $16 \cdot 0.04$ on average, and the scale divides it by 16. The rest is how far the rows lie apart, which softmax never
+# sees. So measure `scores.var(axis=1)`.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -292,21 +329,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start have a variance of only 0.05: its matrices give entries of variance $1/3$,
-# and the tokens are alike (section {section}`matrices`). Your function needed to know neither.
-
-# %% [markdown] id="trained"
-# **And SmolLM2?** The first cell proves less than it seems, because the model was trained with the division, and its matrices count on it.
-# And after training the variance is not 1:
-
-# %% id="trained-code"
-variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
-for which in (np.min, np.median, np.max):
-    print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
-
-# %% [markdown] id="holds"
-# So the division does not hold it at 1, and after training a large variance in a row need not be chance. Today's large models hold their
-# scores *during* training by other means (section {section}`similar`).
+# We divided by the root, and still the rows of PyTorch's start have a variance of only 0.06, because its matrices are small and the tokens
+# alike (section {section}`matrices` derives both). Your function needed to know neither.
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -323,16 +347,14 @@ verify_lesson("scaling")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which under the usual assumption is $d_k$ on
-#   average.
-# - The scale is no new ability, for $W_Q$ can hold the factor. It changes the training. In our task a start of variance 64 took SGD six
-#   times the steps or more.
-
-# %% [markdown] id="summary-answer"
-# Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. With independent entries
-# of mean 0 and variance 1, the root gives scores of variance 1, whatever the width. In a wide layer, softmax would be sure of noise without
-# a divisor, and with the divisor $d_k$ it would hardly see a lead.
+# Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent entries
+# of mean 0 and variance 1, the root gives scores of variance 1, whatever the width.
 #
+# Without a divisor a wide layer starts sure of noise. In our task it then takes six times the steps or more, mostly because some queries
+# are silent beside others, and the best of twelve step sizes does not mend that. Divided by $d_k$ it starts nearly flat, which a larger step
+# size can make up for. So the trial speaks against no divisor, but not against a larger one.
+
+# %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
 # %% [markdown] id="matrices"
@@ -456,8 +478,16 @@ print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 #
 # Among 64 keys, a perfect match gets a weight of at most 0.105.
 
+# %% [markdown] id="trained"
+# **After training** a score need not be chance. These are the rows of SmolLM2, which divides by 8:
+
+# %% id="trained-code"
+variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
+for which in (np.min, np.median, np.max):
+    print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
+
 # %% [markdown] id="qk-norm"
-# **QK-norm** gives the width back. It divides $q$ and $k$ by their root mean square, and a score becomes a cosine times a fixed factor,
+# So the division does not hold the variance at 1. **QK-norm** does, and gives the width back. It divides $q$ and $k$ by their root mean square, and a score becomes a cosine times a fixed factor,
 # whatever the matrices do:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
@@ -484,37 +514,21 @@ for factor in (1, 100):  # of W_Q
 # \label{equal-length-gaussian-weights}$$
 
 # %% [markdown] id="measured"
-# ## Deeper: is it the small gradients?
+# ## Deeper: other widths, Adam, and the twin's step
 #
-# Let $g$ be the gradient of one query's loss with respect to its 16 scores, as softmax gets them. All that this query can teach $W_Q$ and
-# $W_K$ goes through its $g$. Here are the $g$ of 2,048 queries before the first step, at $d_k = 64$, as means of three seeds:
+# The trial was also run at other widths, and with Adam. Here are the mean steps of three seeds, each with its best step size:
 
-# %% id="silent-code"
-record = experiments.SCALE.load()  # stored: the trial with three seeds
-for kind in ("scaled", "unscaled"):
-    print(kind)
-    for what in ("mean length", "silent", "loudest tenth"):
-        print(f"  {what:14s}{record.values('first', '64', kind, what).mean():.2f}")
+# %% id="widths-code"
+record = experiments.SCALE.load()  # stored
+columns = ["scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WAYS)]
+print(*columns, sep=" | ")
+for optimizer in ("SGD", "Adam"):
+    for d_k in ("16", "64", "256"):
+        steps = [record.values("best", optimizer, d_k, each).mean() for each in columns]
+        print(f"{optimizer:4s} d_k = {d_k:3s}", *(f"{each:5.1f}" for each in steps))
 
-# %% [markdown] id="silent"
-# The mean length falls by a third only, and by itself a larger step would make up for that. But without the scale the gradients are *unequal*. A
-# quarter of the queries is **silent**, with a $g$ shorter than 0.01: one key has nearly all the weight, and mostly it is a wrong one. The
-# loudest tenth, where mostly two keys happen to share the weight, has 44 % of the length of all.
-
-# %% [markdown] id="ways"
-# Is that the harm? In each batch, let every $g$ keep its direction, but give all the *same* length, the mean of the batch. As a control,
-# give each the length of the query before it: then the lengths are as unequal as they were. Each way gets its own best step size.
-
-# %% id="slow-code"
-for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WAYS)):
-    needed = record.values("best", "SGD", "64", way)
-    print(f"{way:28s} mean steps of three seeds {needed.mean():4.1f}")
-
-# %% [markdown] id="slow-answer"
-# With equal lengths, 23 of the 25 lost steps are won back, and with the control none on average. (Under Adam and at the widths 16 and 256,
-# equal lengths win back two thirds or more with each seed, and the control less than half. On average the scaled layer gains about a step.)
-#
-# So the harm is that some gradients are small beside others, and chance decides who may teach the layer.
+# %% [markdown] id="widths-answer"
+# With each seed, equal lengths win back two thirds of the delay or more, and lengths passed on less than half.
 
 # %% [markdown] id="steps-notice"
 # **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees
@@ -528,18 +542,18 @@ for way in ("scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WA
 
 
 # %% id="twins-code"
-def stepped(w_query, w_key, divisor, step_size):
-    w_query = w_query.clone().requires_grad_()
+def stepped(name, step_size):
+    (w_query, w_key, divisor), batches = made(*layers[name], seed=0)
+    w_query.requires_grad_()
     query, items, value, right = batches[0]
-    weights = scores_of(w_query, w_key, divisor, query, items).softmax(dim=1)
-    output = torch.einsum("bn,bnv->bv", weights, value)
-    ((output - value[range(32), right]) ** 2).mean().backward()
+    scores = scores_of(w_query, w_key, divisor, query, items)
+    scores.backward(experiments.score_gradients(scores, value, right) / 32)
     return (w_query - step_size * w_query.grad).detach()
 
 
-ours = stepped(*layers["scaled"], 6.4) / 8
+ours = stepped("scaled", 6.4) / 8
 for part in (1, 8, 64):
-    same = torch.allclose(stepped(*layers["twin"], 6.4 / part), ours, atol=1e-6)
+    same = torch.allclose(stepped("twin", 6.4 / part), ours)
     print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"

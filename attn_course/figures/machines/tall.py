@@ -67,7 +67,7 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
     def name(part: str, area: Area, *lines: str, left: bool = False) -> None:
         x, anchor = (area.left[0] - 8, "end") if left else (area.right[0] + 8, "start")
         for place, line in enumerate(lines):
-            drawing.text((x, area.y + 5 + 18 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
+            drawing.text((x, area.y + 5 + 19 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
 
     def arrow(part: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
         """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way."""

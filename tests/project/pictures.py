@@ -36,11 +36,14 @@ body { width: 540px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-
 body > div { height: 584px; display: flex; flex-direction: column; justify-content: space-between }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
 .attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding-block: 14px !important }
-.attn-explorable, .attn-explorable > div { display: flex; flex-direction: column } .attn-explorable > div { flex: 1; justify-content: space-between }
+.attn-explorable, .attn-explorable > div { display: flex; flex-direction: column }
+.attn-explorable > div { flex: 1; justify-content: space-between }
 .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
 .attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }
-body.wide { width: 656px } .wide > div { display: block; height: auto } .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
-.wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main } .wide figure { margin: 0 !important }
+body.wide { width: 656px } .wide > div { display: block; height: auto }
+.wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
+.wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
+.wide figure { margin: 0 !important }
 .wide figcaption { display: none }
 .wide svg { width: 100%; max-width: none; max-height: none } .wide .attn-explorable > :not(:has(svg)) { display: none }"""
 

@@ -1,20 +1,17 @@
 """class.html: how the class did, which tasks were hard, which mistakes were common, and what the teacher should look at."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from statistics import median
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attn_course.classroom.feedback import SIGNS
 from attn_course.classroom.hand_ins import Class
 from attn_course.classroom.marks import Marked, percent, points_of, remarks, status_of
 from attn_course.classroom.pages import page
-from attn_course.numbers import counted, lesson_number, place, task_number
-
-if TYPE_CHECKING:
-    from attn_course.figures.base import Picture
+from attn_course.numbers import counted, lesson_number, place, task_number, title
 
 _FEW = 20  # students: the grid shows the marks of fewer at a glance
 _URGENCY = ("not judged", "note", "late", "decision", "duplicate", "not asked for", "missing")
@@ -26,18 +23,21 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
     `about` holds seed, version, lessons, due date and sandbox. `pages`: the feedback pages by their places beside this one.
     """
     counting = [each for each in marked if each.counts]
+    places = {id(each): name for name, each in pages.items()}
     shares = [percent(*points_of(list(own))) for _, own in groupby(counting, key=lambda each: each.student)]
     return page(
         "class.html",
         title=f"Class report: chapter{'s' if len(about['lessons']) > 1 else ''} {runs(about['lessons'])}",
         n_students=len(found.students),
         n_graded=sum(each.status == "graded" for each in marked),
-        middle=f"median {median(shares):.0f} % of the points" if shares else "no marks",
-        first=_first(hardest(marked), mistakes(marked)),
-        figures=_figures(marked, shares),
-        grids=[_grid(lesson, counting, {id(each): name for name, each in pages.items()}) for lesson in about["lessons"]],
+        median=f"{median(shares):.0f} %" if shares else "–",
+        tasks=hardest(marked),
+        mistakes=mistakes(marked),
+        made=_by_task(mistakes(marked)),
+        spread=_spread(shares) if len(shares) >= _FEW else [],
+        grid=_grid(about["lessons"], counting, places),
         signs={word: text[0] for word, text in SIGNS.items()},
-        notes=_notes(found, marked),
+        notes=_notes(found, marked, places),
         levels=sorted(Counter(each.sandbox for each in marked if each.sandbox).items()),
         about=about,
     )
@@ -90,56 +90,66 @@ def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
     return [(key[1], count) for key, count in sorted(students.items(), key=lambda item: (-item[1], item[0]))]
 
 
-def _first(tasks: Sequence[tuple[str, int, int]], made: Sequence[tuple[str, int]]) -> list[str]:
-    """What a teacher wants to know first, in a sentence each."""
-    said = [f"The hardest task is {title}: right in {right} of {asked} notebooks." for title, right, asked in tasks[:1] if right < asked]
-    return said + [f"The commonest mistake, made by {counted(count, 'student')}, is in task {mistake}." for mistake, count in made[:1]]
+def _by_task(made: Sequence[tuple[str, int]]) -> dict[str, list[tuple[str, int]]]:
+    """Return the mistakes of each task, by its number."""
+    found = defaultdict[str, list[tuple[str, int]]](list)
+    for mistake, count in made:
+        number, _, name = mistake.partition(" ")
+        found[number].append((name, count))
+    return found
 
 
-def _grid(lesson: str, counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
-    """Return who did what in a lesson: its tasks, and for each student the feedback page, the points and a word for each task."""
-    own = [each for each in counting if each.lesson == lesson]
-    rows = [
-        {
-            "who": each.who,
-            "page": names.get(id(each)),
-            "points": each.points,
-            "most": each.max_points,
-            "words": [status_of(one, each) for one in each.verdicts],
-        }
-        for each in own
-    ]
-    right = [column.count("passed") for column in zip(*(row["words"] for row in rows), strict=True)]
-    return {"number": lesson_number(lesson), "tasks": own[0].verdicts if own else (), "rows": rows, "right": right}
-
-
-def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> dict[str, "Picture | None"]:
-    from attn_course.figures import class_report as draw
-
-    tasks, made = hardest(marked), mistakes(marked)
+def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
+    """Return who did what: the lessons with their tasks, for each student the points and a word for each task, and how many are right."""
+    own = {(each.student, each.lesson): each for each in counting}
+    asked = {each.lesson: each.verdicts for each in reversed(counting)}
+    chapters = [(lesson, asked[lesson]) for lesson in lessons if lesson in asked]
+    rows: list[dict[str, Any]] = []
+    for student, theirs in groupby(counting, key=lambda each: each.student):
+        found = list(theirs)
+        cells = []
+        for lesson, tasks in chapters:
+            each = own.get((student, lesson))
+            words = [status_of(verdict, each) for verdict in each.verdicts] if each else ["missing"] * len(tasks)
+            cells += [(word, names.get(id(each)), verdict.task) for word, verdict in zip(words, tasks, strict=True)]
+        pages = [names[id(each)] for each in found if id(each) in names]
+        points, most = points_of(found)
+        rows.append({"who": found[0].who, "page": pages[0] if pages else None, "points": points, "most": most, "cells": cells})
+    right = [sum(word == "passed" for word, *_ in column) for column in zip(*(row["cells"] for row in rows), strict=True)]
+    seen = {word for row in rows for word, *_ in row["cells"]}
     return {
-        "marks": draw.marks_distribution(shares) if len(shares) >= _FEW else None,
-        "hardest": draw.hardest_tasks(*zip(*tasks, strict=True)) if tasks else None,
-        "mistakes": draw.common_mistakes(*zip(*made, strict=True)) if made else None,
+        "chapters": [(_called(lesson), tasks) for lesson, tasks in chapters],
+        "starts": [0, *accumulate(len(tasks) for _, tasks in chapters)],
+        "rows": rows,
+        "right": right,
+        "legend": [said for word, said in SIGNS.items() if word in seen] + ["– nothing handed in"] * ("missing" in seen),
     }
 
 
-def _notes(found: Class, marked: Sequence[Marked]) -> list[tuple[str, str, str, str]]:
-    """What asks for a look: student, assignment, kind and text, the most urgent first."""
+def _called(lesson: str) -> str:
+    number = lesson_number(lesson)
+    return f"{number} {title(lesson)}" if number.isdigit() else number
+
+
+def _spread(shares: Sequence[float]) -> list[tuple[str, int]]:
+    """Return how many students reach which share of the points, in steps of ten percent."""
+    counts = Counter(min(int(share // 10), 9) for share in shares)
+    return [(f"{10 * step} to {10 * step + 10} %", counts[step]) for step in range(10)]
+
+
+def _notes(found: Class, marked: Sequence[Marked], places: Mapping[int, str]) -> list[tuple[str, str, str, str, str]]:
+    """What asks for a look: student, assignment, kind, text and the feedback page, the most urgent first."""
     wanted = [each for each in marked if each.status != "not asked for"]
-    rows = [(each.who, each.assignment, kind, text) for each in wanted for kind, text in remarks(each)]
-    rows += [
-        (each.who, each.assignment, "missing", f"no notebook for chapter {lesson_number(each.lesson)}")
-        for each in marked
-        if each.status == "missing"
-    ]
-    rows += [
-        (each.who, each.assignment, "decision", f"task {task_number(decided.decision.task)}: {decided}")
+    about = [(each, kind, text) for each in wanted for kind, text in remarks(each)]
+    about += [(each, "missing", f"no notebook for chapter {lesson_number(each.lesson)}") for each in marked if each.status == "missing"]
+    about += [
+        (each, "decision", f"task {task_number(decided.decision.task)}: {decided}")
         for each in wanted
         for decided in each.decided
         if decided.decision.task
     ]
-    rows += [("", "", "note", note) for note in found.notes]
+    rows = [(each.who, each.assignment, kind, text, places.get(id(each), "")) for each, kind, text in about]
+    rows += [("", "", "note", note, "") for note in found.notes]
     if left_out := len(marked) - len(wanted):
-        rows.append(("", "", "not asked for", f"{counted(left_out, 'notebook')} on other chapters"))
+        rows.append(("", "", "not asked for", f"{counted(left_out, 'notebook')} on other chapters", ""))
     return sorted(rows, key=lambda row: (_URGENCY.index(row[2]), row))

@@ -30,7 +30,7 @@ def feedback_page(marked: Marked, site: str = "") -> str:
         signs=SIGNS,
         tasks=[_with_advice(verdict, marked) for verdict in judged if _in_a_line(verdict, marked) is None],
         lines=lines,
-        next=next(iter(lines["unanswered"] or [verdict for verdict in judged if not verdict.passed]), None),
+        next=next((verdict for verdict in judged if status_of(verdict, marked) not in ("passed", "decided")), None),
         begun=any(status_of(verdict, marked) != "unanswered" for verdict in judged),
     )
 

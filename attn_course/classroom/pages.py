@@ -4,10 +4,10 @@ Their HTML is in templates/, which escape all that they show: no code beside the
 `mathematics`, which escape it.
 """
 
-import base64
 import re
 from functools import cache
 from html import escape
+from keyword import kwlist
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from attn_course.numbers import counted, eq, task_number
 
 TEMPLATES = Path(__file__).with_name("templates")
+_MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
+_TOKEN = re.compile(  # of Python, also where it is broken off
+    r"(?P<text>\b[A-Za-z]{1,2}(?=['\"])|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?)|(?P<note>#[^\n]*)"
+    rf"|(?P<word>\b(?:{'|'.join(kwlist)})\b)|(?P<number>\b\d[\w.]*)",
+    re.DOTALL,
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 _FORMULA = re.compile(r'^\w+ *= *r?"([^"\n]*\\[^"\n]*)"$', re.MULTILINE)  # an answer that is a line of LaTeX
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
@@ -39,9 +45,31 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
-    made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered}
-    made.filters |= {"base64": lambda content: base64.b64encode(content.encode()).decode("ascii"), "split_at_code": _CODE.split}
+    made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered, "split_at_code": _CODE.split}
+    made.filters |= {"written": written, "coloured": coloured}
     return made
+
+
+def written(answer: str) -> str:
+    """Return an answer as its author wrote it, without the markers around it that nbgrader reads."""
+    return _MARKER.sub("", answer).strip("\n")
+
+
+def coloured(code: str) -> str:
+    """Return code as HTML in which all that it quotes is escaped: a line that is too long goes on further in.
+
+    >>> coloured("if a < 1:\\n    b = 'c'")
+    '<span class="line" style="--inside: 0ch"><i class="word">if</i> a &lt; <i class="number">1</i>:\\n</span>\
+<span class="line" style="--inside: 4ch">    b = <i class="text">&#x27;c&#x27;</i>\\n</span>'
+    """
+    parts, at = list[str](), 0
+    for found in _TOKEN.finditer(code):
+        pieces = (f'<i class="{found.lastgroup}">{escape(piece)}</i>' for piece in found[0].split("\n"))
+        parts += [escape(code[at : found.start()]), "\n".join(pieces)]
+        at = found.end()
+    lines = "".join([*parts, escape(code[at:])]).split("\n")
+    inside = [len(line) - len(line.lstrip(" ")) for line in code.split("\n")]
+    return "".join(f'<span class="line" style="--inside: {far}ch">{line}\n</span>' for far, line in zip(inside, lines, strict=True))
 
 
 def typeset(latex: str) -> str:

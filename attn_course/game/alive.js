@@ -131,7 +131,12 @@ const cells = (values, links) => {
   return texts;
 };
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
+// A table has as many decimals everywhere as where it has most, but for what is 0.
+const evened = (markup) => {
+  const digits = Math.min(3, Math.max(0, ...[...markup.matchAll(/>−?\d+\.(\d+)<\/td>/g)].map((found) => found[1].length)));
+  return markup.replace(/>(−?)(\d+(?:\.\d+)?)<\/td>/g, (all, sign, size) => (Number(size) && (size.split(".")[1] ?? "").length < digits ? `>${sign}${Number(size).toFixed(digits)}</td>` : all));
+};
+const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${evened(rows.map((row) => `<tr>${row.join("")}</tr>`).join(""))}</tbody></table>`;
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
@@ -236,7 +241,7 @@ const start = (root) => {
     find("named").classList.toggle("alv-wrong", Boolean(wrong));
     for (const button of root.querySelectorAll("[data-form]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
-      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : "As printed";
+      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : ""; // as printed, says the button
     }
     let $, right, found, problem = wrong?.problem;
     try {

@@ -29,8 +29,7 @@ HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 GIVEN = re.compile(r'(?:o\.given|(o\.entry\(o\.given))\(\$\.(\w+), "\2"\)(?(1), )')  # shorter in a card: `G` of `alive.js`
 SHORT = 36  # characters of a side that stands above its table
-LOWER = re.compile(r"(?<=\b[A-Za-z])_(\w+)")  # in words: the rows of W_O
-SIDES = ("left side", "right side")
+SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
 <p class="alv-named"></p>
 <div class="alv-formula"></div>
@@ -101,7 +100,8 @@ def card(life: Life) -> str:
 
 
 def _button(form: Form) -> str:
-    said = LOWER.sub(r"<sub>\1</sub>", escape(numbers.cite(form.name)))
+    tag = {"_": "sub", "^": "sup"}
+    said = SCRIPT.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(numbers.cite(form.name)))
     return f"✗ {said}" if form.name else "✓ as printed"
 
 
@@ -216,7 +216,7 @@ def _placed(source: str, table: list[str]) -> int:
 
 def _sides(nodes: tuple[Node, ...]) -> Iterator[tuple[str, str]]:
     for place, node in enumerate(nodes):
-        yield write(node), SIDES[place] if len(nodes) == 2 else f"side {place + 1}"
+        yield write(node), "left side" if not place else "right side" if place == len(nodes) - 1 else "middle"
 
 
 # ---- What stands still

@@ -57,6 +57,7 @@ THEME: dict[str, Any] = {
     "primary_sidebar_end": [],  # a place for advertisements
     "footer_content_items": ["copyright.html", "extra-footer.html"],
     "show_toc_level": 1,
+    "back_to_top_button": False,
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }

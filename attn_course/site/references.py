@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NUMBER = r"\((?P<{0}>\d+\.\d+)\)"
 REFERENCE = re.compile(
-    rf"(?<=Eq\. ){NUMBER.format('one')}|(?:(?<=Eqs\. )|(?<=\), )|(?<=\) and )){NUMBER.format('many')}"
+    rf"(?<=Eq\.[ \N{{NO-BREAK SPACE}}]){NUMBER.format('one')}|(?:(?<=Eqs\. )|(?<=\), )|(?<=\) and )){NUMBER.format('many')}"
     r"|[Ss]ection (?P<section>\d+\.\d+)(?!\.\d)|[Tt]ask (?P<task>\d+\.\d+)|[Ll]esson (?P<lesson>\d\d)"
 )
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")

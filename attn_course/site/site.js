@@ -78,6 +78,11 @@
     joined.hidden = false;
   }
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);
+  // ... and above it one lesson's arcs stand out
+  for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, (event) => {
+    const place = event.target.closest?.(".map-arcs a")?.dataset.place;
+    for (const arc of document.querySelectorAll(".map-arcs path")) arc.classList.toggle("own", arc.dataset.ends.split(" ").includes(place));
+  });
   let before;
   document.addEventListener("pointerdown", () => { before = marked; }, true);
   document.addEventListener("click", (event) => {
@@ -105,7 +110,8 @@
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
   function wrapCode() {
-    for (const code of document.querySelectorAll(".cell_input pre")) {
+    for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
+      if (code.closest(".output") && /\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
         return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
@@ -116,19 +122,19 @@
 
   // ---- On a phone the machine goes from top to bottom, and another drawing is seen in pieces, so that its letters can be read
   function tallMachine(svg, whole) {
-    const bits = TALL.lit[svg.getAttribute("aria-labelledby").slice("attn-machine-".length, -"-title".length)];
-    if (!bits) return;
+    const name = svg.getAttribute("aria-labelledby").slice("attn-machine-".length, -"-title".length), bits = TALL.lit[name], own = TALL.own[name];
+    if (!bits && !own) return;
     const sheet = document.createElement("div");
     let shape = 0;
     sheet.className = "attn-sheet attn-piece";
     sheet.style.maxWidth = "400px";
-    sheet.innerHTML = TALL.svg.replaceAll("attn-lit", () => (bits[shape++] === "1" ? "attn-lit" : "attn-unlit"));
+    sheet.innerHTML = own ?? TALL.svg.replaceAll("attn-lit", () => (bits[shape++] === "1" ? "attn-lit" : "attn-unlit"));
     sheet.firstChild.setAttribute("aria-label", svg.querySelector("title").textContent);
     whole.querySelectorAll(".attn-link").forEach((link, place) => (sheet.appendChild(link.cloneNode()).style.cssText = TALL.places[place]));
     return sheet;
   }
   function cutDrawings() {
-    for (const svg of document.querySelectorAll("svg[data-views]")) {
+    for (const svg of document.querySelectorAll('svg:is([data-views], [aria-labelledby="attn-machine-backwards-title"])')) {
       const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number), whole = svg.closest(".attn-sheet") ?? svg, tall = tallMachine(svg, whole);
       if (tall) whole.after(tall);
       else whole.after(...svg.dataset.views.split(";").map((view, place) => {
@@ -175,6 +181,16 @@
   }
 
   addEventListener("hashchange", openMistake);
+  // ---- Deeper sections stand together in the contents
+  function groupDeeper() {
+    const links = [...document.querySelectorAll("#pst-page-toc-nav a")].filter((link) => / Deeper: /.test(link.textContent));
+    links[0]?.parentNode.before(Object.assign(document.createElement("li"), { className: "toc-group", textContent: "Deeper" }));
+    for (const link of links) {
+      link.innerHTML = link.innerHTML.replace(/Deeper: (.)/, (_, first) => first.toUpperCase());
+      link.parentNode.classList.add("toc-grouped");
+    }
+  }
+
   // ---- A fold is called what it says, not "Toggle hidden content"
   function nameFolds() {
     for (const fold of document.querySelectorAll("details.hide > summary")) fold.removeAttribute("aria-label");
@@ -192,6 +208,7 @@
   addEventListener("DOMContentLoaded", shadeEdges);
   addEventListener("DOMContentLoaded", explainResults);
   addEventListener("DOMContentLoaded", nameFolds);
+  addEventListener("DOMContentLoaded", groupDeeper);
   addEventListener("DOMContentLoaded", goOn);
   addEventListener("DOMContentLoaded", cutDrawings);
   addEventListener("load", openMistake);

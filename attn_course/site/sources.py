@@ -5,7 +5,7 @@ import html
 import json
 import re
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +13,8 @@ from hashlib import sha256
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
+
+from docutils.nodes import make_id
 
 from attn_course import numbers
 from attn_course.authoring.course import Unit
@@ -28,6 +30,7 @@ from attn_course.game.living import StaysStill
 from attn_course.language.maps import TEXTS, smollm2_maps
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
+from attn_course.site.arcs import arcs
 from attn_course.site.formulas import unbroken
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
@@ -62,6 +65,8 @@ The course has a dialect of its own, the first column. The others are recognised
 """
 MAP = """# Which equation rests on which
 
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Point at a lesson to see its own.
+
 {arcs}
 
 Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
@@ -75,7 +80,7 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
-LOOKS, ARCS = "looks-card", "map-figure"  # the cells of the first picture and of the map of lessons
+LOOKS = "looks-card"  # the cell of the first picture
 PARTS = {"start": "One head", "self_attention": "A layer", "absorption": "Smaller and faster", "transformer": "A whole model"}  # begin with
 VIEWER = """# Attention viewer
 
@@ -88,11 +93,11 @@ shows the attention of any model in this way.
 """
 INDEX = """# Own attention
 
-{looks}
-
 Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
 
 {begin}
+
+{looks}
 
 Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
 
@@ -171,7 +176,7 @@ class Sources:
         shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.js"))
         for name in ("mark.svg", "site.css", "site.js"):
             shutil.copy(HERE / name, self.folder / "_static" / name)
-        questions, keys, shown = dict[str, str](), list[str](), dict[str, str]()
+        questions, keys, looks = dict[str, str](), list[str](), ""
         for unit in self.units:
             book = json.loads(unit.path.read_text(encoding="utf-8"))
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
@@ -179,21 +184,21 @@ class Sources:
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
             self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
-            shown |= {cell["id"]: "".join(cell["outputs"][0]["data"]["text/html"]) for cell in book["cells"] if cell["id"] in (LOOKS, ARCS)}
+            looks = looks or next(("".join(cell["outputs"][0]["data"]["text/html"]) for cell in book["cells"] if cell["id"] == LOOKS), "")
         for equation in self.equations:
             self._write(f"eq/{equation.label}.md", self._equation(equation))
         for task in self.tasks:
             if task.id in questions:
                 self._write(f"task/{task.id}.md", self._task(task, questions[task.id]))
         self._write("sheet.md", self._sheet([self.numbers[number] for number in dict.fromkeys(keys)]))
-        self._write("map.md", self._map(shown.get(ARCS, "")))
+        self._write("map.md", self._map())
         self._write("glossary.md", _glossary())
         self._write("_static/about.js", f"const ABOUT = {json.dumps(self._about(), ensure_ascii=False)};\n")
         self._write("_static/machine.js", tall.script())
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
         real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
-        self._write("index.md", self._index(shown.get(LOOKS, "")))
+        self._write("index.md", self._index(looks))
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -332,9 +337,14 @@ class Sources:
             parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
-    def _map(self, arcs: str) -> str:
-        lines = [MAP.format(arcs=arcs and _raw(arcs))]
-        for slug in dict.fromkeys(equation.lesson for equation in self.equations):
+    def _map(self) -> str:
+        home = {equation.label: equation.lesson for equation in self.equations}
+        slugs = list(dict.fromkeys(home.values()))
+        pairs = [(home[used], equation.lesson) for equation in self.equations for used in {*equation.uses} & {*home}]
+        links = Counter((slugs.index(upper), slugs.index(lower)) for upper, lower in pairs if upper != lower)
+        named = [(f"{int(numbers.lesson_number(slug)):02d} {numbers.title(slug)}", f"#{make_id(numbers.title(slug))}") for slug in slugs]
+        lines = [MAP.format(arcs=_raw(arcs(named, links)))]
+        for slug in slugs:
             own = [equation for equation in self.equations if equation.lesson == slug]
             about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]
             chips = "\n".join(

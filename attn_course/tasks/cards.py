@@ -44,7 +44,7 @@ def rich(verdict: Verdict) -> str:
     said, _, where = verdict.message.partition("\n")
     read = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$." if verdict.formula else ""
     parts = [
-        f"<b>Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
+        f"<b>✗ Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
         f'<div style="{SCROLLS}">{read}</div>' if read else "",
         f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
         f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",

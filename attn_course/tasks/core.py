@@ -352,11 +352,11 @@ class Task:
 
     @property
     def card(self) -> str:
-        """Heading and facts, as Markdown, that stand above the question."""
+        """Heading and facts, as Markdown, that stand above the question; a line breaks between facts, or where what is trained is long."""
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
-        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", self.worth, f"trains {self.trains}"]
-        if self.equation:
-            facts.append(numbers.eq(self.equation))
+        short = [KINDS[self.kind], stars, f"{self.minutes} minutes", self.worth, numbers.eq(self.equation) if self.equation else ""]
+        *facts, equation = (fact.replace(" ", "\N{NO-BREAK SPACE}") for fact in short)
+        facts += filter(None, [f"trains {self.trains}", equation])
         not_allowed = "; ".join(each.words for each in self.forbidden)
         said = f"\n\nNot allowed: {not_allowed}." if not_allowed else ""
         return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{said}{self._may_stand}"

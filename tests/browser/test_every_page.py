@@ -119,6 +119,17 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert {*pieces.evaluate_all("all => all.map((one) => one.title)")} == {
         *drawing.locator(".attn-link").evaluate_all("all => all.map((one) => one.title)")
     }
+    page.goto((site / "gradients.html").as_uri())
+    reversed_machine = page.locator("#attn-machine-backwards svg")
+    assert reversed_machine.evaluate_all("all => all.map((one) => one.checkVisibility())") == [False, True]
+    assert page.locator("#attn-machine-backwards .attn-frame").evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert page.locator(".toc-group").text_content() == "Deeper"
+    page.goto((site / "softmax-exercises.html").as_uri())
+    hints = page.locator("section#task-2-2-the-most-undecided-weights summary")
+    assert [hints.nth(n).is_visible() for n in range(3)] == [True, False, False]
+    hints.first.press("Enter")
+    assert [hints.nth(n).is_visible() for n in range(3)] == [True, True, False], "one hint at a time"
+    page.goto((site / "start.html").as_uri())
     assert page.locator(".tag_hide-input details[open]").count() == 0
     assert page.locator(".tag_hide-input").first.get_by_text("code", exact=True).first.is_visible()
     page.goto((site / "softmax.html").as_uri())

@@ -18,12 +18,6 @@ def toy_course(tmp_path: Path, toy_chapter: None) -> Path:
     return toy.make_course(tmp_path)
 
 
-@pytest.fixture
-def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Class reports get no figures, which take most of the time of a small run."""
-    monkeypatch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
-
-
 @pytest.fixture(scope="session")
 def exercises(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the exercises of every chapter and of the toy chapter."""

@@ -16,7 +16,6 @@ from tests.classroom import notebooks, toy
 from tests.classroom.class_tools import wait_until, without_times
 from tests.processes import is_running
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 SEED = 11  # of the grader that all tests share
 
 

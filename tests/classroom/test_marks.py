@@ -14,11 +14,6 @@ FULL = " ".join(str(number) for number, _ in enumerate(TASKS, 1))
 MOST = {lesson: sum(task.points for task in all_tasks(lesson)) for lesson in ("softmax", "scaling", "attention")}
 
 
-@pytest.fixture(autouse=True)
-def _quick(without_pictures):
-    """The tables need no figures."""
-
-
 def rows(room, name="grades.csv"):
     return platforms.table(room / "out" / name)
 

@@ -21,11 +21,6 @@ REACHED = {student: sum(POINTS[int(number) - 1] for number in right.split()) for
 NUMBER = {each[0]: each[5] for each in platforms.SIX}
 
 
-@pytest.fixture(autouse=True)
-def _quick(without_pictures):
-    """The tables need no figures."""
-
-
 def papers(room, assignment=None, **files):
     return Papers({name: (file, (room / file).read_text(encoding="utf-8")) for name, file in files.items()}, assignment)
 

@@ -27,9 +27,6 @@ class ThreeThreads(Threads):
             yield executor
 
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
 def test_a_notebook_that_ends_its_process_twice_is_given_up_and_no_other_is(room):
     room.with_students(6).hand_in("s00", words="slow 0.5 kill")
     room.hand_in("s01", right="1", words=f"slow 1 kill once {room}/flag ")  # under way when the first dies, it ends its own later

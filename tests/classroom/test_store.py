@@ -16,8 +16,6 @@ from tests.classroom import platforms
 from tests.classroom.class_tools import without_times
 from tests.cli.conftest import tree
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.mark.parametrize("files", [0, 3, 5, 7])
 def test_a_disk_that_fills_up_stops_a_class_that_resumes_later(small_room, monkeypatch, files):

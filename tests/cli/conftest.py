@@ -55,10 +55,9 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
-    """A class in the working directory, which commands grade in this process, with the stand-in and without pictures."""
+    """A class in the working directory, which commands grade in this process, with the stand-in."""
     monkeypatch.setattr("attn_course.classroom.grader.Grader", StandIn)
     monkeypatch.setattr("attn_course.classroom.engines.Pool", lambda *_: Threads())
-    monkeypatch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
     monkeypatch.chdir(tmp_path)
     return Room(tmp_path)
 

@@ -9,8 +9,7 @@ from attn_course.classroom.marks import Marked
 pytestmark = pytest.mark.browser
 
 
-def test_the_notes_keep_room_for_words_in_a_narrow_window(page, monkeypatch):
-    monkeypatch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
+def test_the_notes_keep_room_for_words_in_a_narrow_window(page):
     notes = ("the check cell of task 3.1 is gone; it is judged after the last cell that defines the answer",)
     marked = [Marked("student05", "scaling", "ex_03_scaling.ipynb", "scaling", "graded", notes=notes)]
     about = {"lessons": ["scaling"], "due": None, "sandbox": "sandbox: full", "version": "0", "seed": 1}

@@ -81,9 +81,19 @@ def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 9
     assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "≠"
     mistake(page, "as printed")
+    assert text(page, "named") == "", "the button says it"
     assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "="
     assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() == printed
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 0
+
+
+def test_a_table_has_the_same_decimals_everywhere_but_for_zero(page: Page):
+    for key, number in zip(("Q,0,0", "Q,0,1", "Q,0,2", "V,0,0"), ("0", "0", "0", "0.5"), strict=True):
+        page.locator(f"{of('attention')} [data-at='{key}']").fill(number)
+    page.locator(f"{of('log-softmax')} input").first.fill("0")
+    shown = page.locator(f"{of('attention')} .alv-side table").last.locator("td").all_inner_texts()
+    assert {len(one.partition(".")[2]) for one in shown if one != "0"} == {3}, shown
+    assert page.locator(f"{of('attention')} input").evaluate_all("all => all.map((one) => one.value)")[:3] == ["0"] * 3
 
 
 def test_a_number_says_what_it_is_made_of_and_lights_where_that_stands(page: Page):

@@ -14,6 +14,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from attn_course.figures.machines.whole import machine_drawing
 from attn_course.game.alive import card, life_of
 from attn_course.site.sources import LOOKS
 from attn_course.tasks import cards, check, get_task
@@ -21,17 +22,29 @@ from attn_course.tasks.notebook import CheckFailed
 from tests.browser.notebook_page import required_browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-LETTERS = (Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts" / "CourseMath-Regular.woff2").read_bytes()
-FACE = f'@font-face {{ font-family: "Latin Modern Math"; src: url(data:font/woff2;base64,{b64encode(LETTERS).decode()}) }}'
+FONTS = Path(__file__).parents[2] / "attn_course" / "site" / "katex" / "fonts"
+NAMES = {"Latin Modern Math": "CourseMath-Regular", "KaTeX_Math": "KaTeX_Math-Italic", "KaTeX_Main": "KaTeX_Main-Regular"}
+FACE = "".join(
+    f'@font-face {{ font-family: "{name}"; font-style: {"italic" if "Italic" in file else "normal"}; '
+    f"src: url(data:font/woff2;base64,{b64encode((FONTS / f'{file}.woff2').read_bytes()).decode()}) }}"
+    for name, file in NAMES.items()
+)
 TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
 body { width: 540px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 584px; display: flex; flex-direction: column; justify-content: center; gap: 14px }
+body > div { height: 584px; display: flex; flex-direction: column; justify-content: space-between }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
-.attn-explorable { margin: 0; padding-block: 0 8px } .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
+.attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding-block: 14px !important }
+.attn-explorable, .attn-explorable > div { display: flex; flex-direction: column }
+.attn-explorable > div { flex: 1; justify-content: space-between }
+.alv-forms button { min-height: 28px !important; padding-block: 0 !important }
 .attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }
-body.wide { width: 656px } .wide > div { height: auto } .wide .attn-explorable { max-width: none; padding: 16px }
+body.wide { width: 656px } .wide > div { display: block; height: auto }
+.wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
+.wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
+.wide figure { margin: 0 !important }
+.wide figcaption { display: none }
 .wide svg { width: 100%; max-width: none; max-height: none } .wide .attn-explorable > :not(:has(svg)) { display: none }"""
 
 
@@ -81,6 +94,10 @@ def main() -> None:
             page.set_content(f"{style}<body class=wide><div>{looks}</div>")
             page.wait_for_timeout(500)
             _save(page.locator("body > div").screenshot(), f"looks{ending}.png")
+            page.set_content(f"{style}<body class=wide><div>{machine_drawing('attention').html}</div>")
+            page.add_style_tag(content=FACE)
+            page.evaluate("document.fonts.ready")
+            _save(page.locator("body > div").screenshot(), f"machine{ending}.png")
         browser.close()
 
 
@@ -92,7 +109,7 @@ def answer(given: Callable) -> str:
 
 
 def _save(screenshot: bytes, name: str) -> None:
-    image = Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(48, dither=Image.Dither.NONE)
+    image = Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(64, dither=Image.Dither.NONE)
     image.save(IMAGES / name, optimize=True)
 
 

@@ -49,8 +49,9 @@ def test_the_pictures_show_what_the_cards_say():
     for light, dark in zip(*(re.findall(rf'{at}="(docs/images/\w+\.png)"', text) for at in ("src", "srcset")), strict=True):
         with Image.open(ROOT / light) as first, Image.open(ROOT / dark) as second:
             assert first.size == second.size
-            assert first.width == (1312 if "looks" in light else 1080), "the two beside each other are of one scale"
-    looks, alive, red = PICTURE.findall(text)
+            assert first.width == (1080 if "alive" in light or "red_card" in light else 1312), "the two beside each other are of one scale"
+    looks, alive, red, machine = PICTURE.findall(text)
+    assert machine.startswith("The machine of attention")
     assert "“it” gives 94 %" in looks
     assert alive.startswith(f"The formula of {ALIVE} as a card")
     assert f"“{MISTAKE}” pressed: 3 of 3 results differ" in alive

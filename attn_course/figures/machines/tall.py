@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable
 
 from attn_course.figures.diagram import Area, Diagram, Drawn, Point
-from attn_course.figures.machines.whole import BACKWARDS, GROUPS, PARTS, SIZES, TWO_INPUTS
+from attn_course.figures.machines.whole import BACKWARDS, GROUPS, MET, PARTS, SIZES, TWO_INPUTS
 
 WIDTH, HEIGHT = 360, 924
-NAMES = [name for name in (*GROUPS, *PARTS) if name not in (TWO_INPUTS, BACKWARDS)]  # these two have ways of their own
-LANES = {"query": ("Q", 52), "key": ("K", 158), "value": ("V", 264)}
+OWN = (TWO_INPUTS, BACKWARDS)  # these two have ways of their own
+NAMES = [name for name in (*GROUPS, *PARTS) if name not in OWN]
+LANES = {"query": ("Q", 52), "key": ("K", 158), "value": ("V", 258)}
 SPINE = 105  # where the way of one head goes down
 PLACES = {  # in the order of those of `whole`
     "input": Area(180, 42, 66, 46),
@@ -25,30 +26,40 @@ PLACES = {  # in the order of those of `whole`
     "merge": Area(SPINE, 786, 66, 46),
     "residual": Area(SPINE, 838, 30, 30),
 }
+LOWER = {"scale": 2, "mask": 12, "softmax": 24, "weights": 64, "output": 80}  # in the machine turned round, with room for what is met
+LOWEST = 80  # ... and all below it
 
 
 def tall_drawing(name: str) -> Drawn:
-    """Return the machine with one part lit, or what several parts make; `name` is one of `NAMES`."""
+    """Return the machine with one part lit, or what several parts make."""
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
-    drawing = Diagram(f"machine-{name}", WIDTH, HEIGHT)
-    _draw(drawing, set(lit).__contains__)
-    for place, area in PLACES.items():
+    drawing = Diagram(f"machine-{name}", WIDTH, HEIGHT + LOWEST * (name == BACKWARDS))
+    _draw(drawing, set(lit).__contains__, two_inputs=name == TWO_INPUTS, backwards=name == BACKWARDS)
+    for place, area in PLACES.items() if name in NAMES else ():
         drawing.link(area, "", place)
     return drawing.finish(title="The machine of attention", caption=sentence, alt=f"The machine, from top to bottom. {sentence}")
 
 
 def script() -> str:
-    """Return what `site.js` finds under the name TALL: the drawing, for each name which of its shapes are lit, and where links lie."""
-    pages = {name: tall_drawing(name).html for name in NAMES}
-    drawings = {name: re.sub(r"<title.*?</title>", "", re.findall(r"<svg.*?</svg>", page, re.DOTALL)[0]) for name, page in pages.items()}
-    lit = {name: "".join("10"[bool(un)] for un in re.findall(r"attn-(un)?lit", drawing)) for name, drawing in drawings.items()}
-    drawing = re.sub(r' (style|aria-labelledby)="[^"]*"', "", drawings[NAMES[0]], count=2).replace("attn-unlit", "attn-lit")
+    """Return what `site.js` finds under the name TALL: the drawing, which of its shapes each name lights, where links lie, and others."""
+    pages = {name: tall_drawing(name).html for name in (*NAMES, *OWN)}
+    found = {name: re.sub(r"<title.*?</title>", "", re.findall(r"<svg.*?</svg>", page, re.DOTALL)[0]) for name, page in pages.items()}
+    drawings = {name: re.sub(r' (style|aria-labelledby)="[^"]*"', "", drawing, count=2) for name, drawing in found.items()}
+    lit = {name: "".join("10"[bool(un)] for un in re.findall(r"attn-(un)?lit", drawings[name])) for name in NAMES}
     places = re.findall(r'<a class="attn-link" href="" style="([^"]*)"', pages[NAMES[0]])
-    return f"const TALL = {json.dumps({'svg': drawing, 'lit': lit, 'places': places}, ensure_ascii=False)};\n"
+    said = {"svg": drawings[NAMES[0]].replace("attn-unlit", "attn-lit"), "lit": lit, "places": places}
+    return f"const TALL = {json.dumps(said | {'own': {name: drawings[name] for name in OWN}}, ensure_ascii=False)};\n"
 
 
-def _draw(drawing: Diagram, on: Callable[[str], bool]) -> None:
+def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, backwards: bool) -> None:
     length, d_model, d_k, d_v, heads = (SIZES[name] for name in ("T", "d_model", "d_k", "d_v", "H"))
+    read = length + 1 if two_inputs else length
+    asked, answering = ("T_q", "T_k") if two_inputs else ("T", "T")
+    gradient = "d" * backwards
+    below = LOWEST * backwards
+
+    def at(part: str) -> float:
+        return PLACES[part].y + LOWER.get(part, 0) * backwards
 
     def matrix(part: str, y: float, rows: int, columns: int, x: float = SPINE, role: str | None = None) -> Area:
         return drawing.matrix((x, y), rows, columns, cell=10, role=role, lit=on(part))
@@ -56,51 +67,66 @@ def _draw(drawing: Diagram, on: Callable[[str], bool]) -> None:
     def name(part: str, area: Area, *lines: str, left: bool = False) -> None:
         x, anchor = (area.left[0] - 8, "end") if left else (area.right[0] + 8, "start")
         for place, line in enumerate(lines):
-            drawing.text((x, area.y + 5 + 18 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
+            drawing.text((x, area.y + 5 + 19 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
 
-    def arrow(part: str, *points: Point) -> None:
-        drawing.arrow(*points, lit=on(part))
+    def arrow(part: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
+        """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way."""
+        *way, end = points[::-1] if backwards else points
+        if backwards and by:
+            met = drawing.box(Area(*meets, 22, 24), by, role=MET[by], lit=on(part), symbol=True)
+            drawing.arrow(*way, met.bottom, lit=on(part))
+            way = [met.top]
+        drawing.arrow(*way, end, lit=on(part))
 
-    drawing.panel(Area(182, 384, 324, 568), copies=2, lit=on("heads"))
-    x = matrix("input", 42, length, d_model, 180)
-    name("input", x, "X", "T × d_model")
+    drawing.panel(Area(182, 384 + below / 2, 324, 568 + below), copies=2, lit=on("heads"))
+    x = matrix("input", 42, length, d_model, 90 if two_inputs else 180)
+    y = matrix("input", 42, read, d_model, 245) if two_inputs else x
+    name("input", x, "X", f"{asked} × d_{'x' if two_inputs else 'model'}")
+    if two_inputs:
+        name("input", y, "Y", "T_k × d_y")
     made = {}
     for role, (letter, lane) in LANES.items():
-        projection, width = f"{role}-projection", d_v if role == "value" else d_k
+        projection, width, given = f"{role}-projection", d_v if role == "value" else d_k, x if role == "query" else y
         weight = matrix(projection, 160, d_model, width, lane)
         name(projection, weight, f"W_{letter}")
-        made[role] = matrix(role, 250, length, width, lane, role)
-        name(role, made[role], letter, f"T × d_{'v' if role == 'value' else 'k'}")
-        drawing.arrow(x.bottom, (180, 84), (lane, 84), weight.top, lit=on(projection))
-        drawing.arrow(weight.bottom, made[role].top, lit=on(role) or on(projection))
+        made[role] = matrix(role, 250, length if role == "query" else read, width, lane, role)
+        name(role, made[role], gradient + letter, f"{asked if role == 'query' else answering} × d_{'v' if role == 'value' else 'k'}")
+        arrow(projection, given.bottom, (given.x, 84), (lane, 84), weight.top)
+        drawing.arrow(*[weight.bottom, made[role].top][:: -1 if backwards else 1], lit=on(role) or on(projection))
 
-    before = scores = matrix("scores", 340, length, length, role="scores")
-    drawing.text((SPINE, 312), "Q K^T", lit=on("scores"), symbol=True)
-    drawing.text((scores.right[0] + 8, 365), "T × T", anchor="start", lit=on("scores"), symbol=True)
-    arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left)
-    arrow("scores", made["key"].bottom, (LANES["key"][1], 340), scores.right)
+    before = scores = matrix("scores", 340, length, read, role="scores")
+    drawing.text((SPINE, 312), "dS/√d_k" if backwards else "Q K^T", lit=on("scores"), symbol=True)
+    drawing.text((scores.right[0] + 8, 365), f"{asked} × {answering}", anchor="start", lit=on("scores"), symbol=True)
+    arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left, by="K", meets=(LANES["query"][1], 305))
+    arrow("scores", made["key"].bottom, (LANES["key"][1], 340), scores.right, by="Q", meets=(LANES["key"][1], 305))
     for part, text in (("scale", "÷ √d_k"), ("mask", "mask"), ("softmax", "softmax")):
-        chip = drawing.box(PLACES[part], text, role="weights" if part == "softmax" else None, lit=on(part), symbol=part == "scale")
-        arrow(part, before.bottom, chip.top)
+        if backwards and part == "mask":
+            chip = matrix("scores", at(part), length, read, role="scores")
+            name("scores", chip, "dS", f"{asked} × {answering}")
+        else:
+            area = PLACES[part]._replace(y=at(part))
+            chip = drawing.box(area, text, role="weights" if part == "softmax" else None, lit=on(part), symbol=part == "scale")
+        arrow("scores" if backwards else part, before.bottom, chip.top)
         before = chip
-    weights = matrix("weights", 548, length, length, role="weights")
-    name("weights", weights, "P", "T × T")
-    arrow("weights", before.bottom, weights.top)
-    output = matrix("output", 630, length, d_v, role="output")
-    name("output", output, "P V", "T × d_v", left=True)
-    arrow("output", weights.bottom, output.top)
-    arrow("output", made["value"].bottom, (LANES["value"][1], 630), output.right)
-    drawing.text((264, 656), "one of H heads", lit=on("heads"))
+    weights = matrix("weights", at("weights"), length, read, role="weights")
+    name("weights", weights, f"{gradient}P", f"{asked} × {answering}")
+    arrow("weights", before.bottom, weights.top, by="P", meets=(SPINE, (before.bottom[1] + weights.top[1]) / 2))
+    output = matrix("output", at("output"), length, d_v, role="output")
+    name("output", output, "dZ" if backwards else "P V", f"{asked} × d_v", left=True)
+    arrow("output", weights.bottom, output.top, by="V", meets=(SPINE, (weights.bottom[1] + output.top[1]) / 2))
+    lane = LANES["value"][1]
+    arrow("output", made["value"].bottom, (lane, output.y), output.right, by="P", meets=(lane, (output.y + 250) / 2))
+    drawing.text((264, 656 + below), "one of H heads", lit=on("heads"))
 
-    merged = matrix("heads", 716, length, heads * d_v, role="output")
-    name("heads", merged, "Z", "T × H d_v")
+    merged = matrix("heads", 716 + below, length, heads * d_v, role="output")
+    name("heads", merged, "Z", f"{asked} × H d_v")
     arrow("heads", output.bottom, merged.top)
-    w_output = matrix("merge", 786, heads * d_v, d_model)
+    w_output = matrix("merge", 786 + below, heads * d_v, d_model)
     name("merge", w_output, "W_O")
     arrow("merge", merged.bottom, w_output.top)
-    total = drawing.circle((SPINE, 838), "+", lit=on("residual"))
+    total = drawing.circle((SPINE, 838 + below), "+", lit=on("residual"))
     arrow("residual", w_output.bottom, total.top)
-    arrow("residual", x.left, (8, 42), (8, 838), total.left)
-    result = matrix("residual", 892, length, d_model)
-    drawing.text((result.right[0] + 8, 897), "new X", anchor="start", lit=on("residual"))
+    arrow("residual", x.left, (8, 42), (8, total.y), total.left)
+    result = matrix("residual", 892 + below, length, d_model)
+    drawing.text((result.right[0] + 8, result.y + 5), "new X", anchor="start", lit=on("residual"))
     arrow("residual", total.bottom, result.top)

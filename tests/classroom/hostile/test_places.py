@@ -40,23 +40,27 @@ def graded(root):
         @cache
         def grade_in(place):
             start = command_in(place) if place in CONTAINERS else command_as(place)  # skips where it cannot be had
-            return grade(start, root, folder, folder / place.replace(" ", "-"), pictures=place == "this user")
+            return grade(start, root, folder, folder / place.replace(" ", "-"))
 
         yield grade_in
 
 
-PLAIN = """
-import sys
-from attn_course.cli import main
-from attn_course.classroom import class_page
-class_page._figures = lambda *_: {}
-sys.exit(main())
-"""
-
-
-def grade(start, root, folder, out, *, pictures):
-    command = [sys.executable, *(["-m", "attn_course.cli"] if pictures else ["-c", PLAIN])]
-    words = [*command, "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1", "--limit", "memory=256"]
+def grade(start, root, folder, out):
+    words = [
+        sys.executable,
+        "-m",
+        "attn_course.cli",
+        "grade",
+        folder / "in",
+        "--out",
+        out,
+        "--seed",
+        SEED,
+        "--jobs",
+        "1",
+        "--limit",
+        "memory=256",
+    ]
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr

@@ -108,9 +108,9 @@ figures.machine()
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# But softmax does not let one weight rise alone, because the weights of a row sum to 1. Lesson {lesson}`softmax` knows the way back: a
-# gradient $g$ at the weights $s$ becomes $s \odot (g - (s \cdot g)\,\mathbf{1})$ at the scores, {eq}`softmax-vector-jacobian-product`. Here
-# $s$ is a row of $P$ and $g$ the row of its costs, so $s \cdot g$ is the **mean cost** of this row, $\delta_i$. For all rows at once:
+# But softmax does not let one weight rise alone, because the weights of a row sum to 1. Lesson {lesson}`softmax` has the way back: if only
+# score $j$ moves, {eq}`weighted-mean-derivative` gives the covariance of the costs of the row with $(0, \dots, 1, \dots, 0)$. That is the
+# weight $p_{ij}$ times (cost $j$ minus the **mean cost** of the row, $\delta_i$). For all rows at once:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #

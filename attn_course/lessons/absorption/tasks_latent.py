@@ -86,7 +86,7 @@ one column of keys: 5 1 7 2
     "joint-key-value-compression",
     "Compress keys and values together",
     kind="write",
-    equation="joint-key-value-rank",
+    equation="absorbed-latent-keys",
     points=2,
     difficulty=3,
     minutes=12,

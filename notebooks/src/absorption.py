@@ -62,7 +62,7 @@ print("it asks cat:", X[it] @ W @ X[cat], "  cat asks it:", X[cat] @ W @ X[it])
 # On the card, exchange the two tokens by their numbers. When is the score the same?
 
 # %% id="score-alive"
-from attn_course import alive, check, show, verify_lesson
+from attn_course import alive, check, verify_lesson
 
 alive("absorbed-score")
 
@@ -74,13 +74,22 @@ alive("absorbed-score")
 # **Predict** what is wrong. Two things are, and the shapes show neither.
 
 # %% id="spot-code" tags=["predicted"]
-show("absorbed-attention-in-columns", wrong="W as for the inner product")
-unit = [[1, 0], [0, 1]]
-show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-1])
+from attn_course.reference import softmax
+
+Z, W_Q, W_K = X.T, W_QUERY[0].T, W_KEY[0].T  # tokens as columns
+columns = {
+    "as the text says": softmax(Z.T @ W_Q.T @ W_K @ Z, axis=0),
+    "with the scale": softmax(Z.T @ W_Q.T @ W_K @ Z / 2, axis=0),
+    "as it should be": softmax(Z.T @ W_K.T @ W_Q @ Z / 2, axis=0),
+}
+for name, weights in columns.items():
+    print(f"{name:16} it gives cat {weights[cat, it]:.2f}, ", end="")
+    print(f"cat gives it {weights[it, cat]:.2f}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The scale is missing, and $W$ stands the wrong way round. Entry $(i, j)$ of $X^\top W_Q^\top W_K X$ is query $i$ with key $j$, so a softmax
-# down a column would run over the queries. The scale still is that of $d_k$, the width before absorbing, which $W$ does not show.
+# The scale is missing, which is still that of $d_k$, the width before absorbing. But with the scale "it" does not find "cat" either,
+# because the matrix stands the wrong way round. Entry $(i, j)$ of $X^\top W_Q^\top W_K X$ is query $i$ with key $j$, so the column of "cat"
+# divides its weights among those who ask *for* "cat", such as "it" with 0.30.
 
 # %% [markdown] id="columns"
 # With keys in the rows, and the scale,
@@ -102,7 +111,24 @@ show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
 # $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added and normalised, so no
-# matrix of the feed-forward network can take $U_h$ in.
+# matrix of the feed-forward network can take $U_h$ in. Let us try it on layer 13 of SmolLM2, if the model is on your machine. We take the
+# weights from the model, and replace $W_V$ and $W_O$ by nine products:
+
+# %% id="layer-code" tags=["live"]
+import numpy as np
+
+from attn_course import language_model
+from attn_course.lessons.heads.tasks_real import slices
+
+model, sentence = language_model(), "The cat sat because it was tired."
+x = slices()["x"]  # what enters layer 13, (8, 576), stored in 16 bits
+if model.is_here:
+    layer, P = model.layer(13), model.maps(sentence)[13]
+    values = np.split(layer.w_value, 3, axis=1)  # each is read by three heads
+    U = np.repeat(values, 3, axis=0) @ np.split(layer.w_output, 9)
+    returned = model.around_heads(13, sentence)[3]
+    difference = np.abs((P @ x @ U).sum(axis=0) - returned).max()
+    print(f"error {difference:.4f}; numbers up to {np.abs(returned).max():.1f}")
 
 # %% [markdown] id="between"
 # ## What may stand between?
@@ -137,15 +163,10 @@ check("head-with-biases-absorbed", my_absorbed)
 
 # %% [markdown] id="trained"
 # The third is a *rotation*, and it is in most models. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when
-# "it" asks (lesson {lesson}`start`). We take its two matrices out of the model, and absorb them with your function:
+# "it" asks (lesson {lesson}`start`). Its two matrices are stored with the course, and your function absorbs them:
 
 
 # %% id="trained-absorbed"
-import numpy as np
-
-from attn_course.lessons.heads.tasks_real import slices
-
-
 def absorbed(w_query, b_query, w_key, b_key):
     if my_absorbed is ...:  # until you have written yours, ours stands in
         root = np.sqrt(w_query.shape[1])
@@ -153,9 +174,9 @@ def absorbed(w_query, b_query, w_key, b_key):
     return my_absorbed(w_query, b_query, w_key, b_key)
 
 
-x, w_query, w_key = (slices()[name] for name in ("x", "w_query", "w_key"))
+w_query, w_key = (slices()[name] for name in ("w_query", "w_key"))
 W, _ = absorbed(w_query, np.zeros(64), w_key, np.zeros(64))  # it has no biases
-print("tokens", x.shape, " W_Q", w_query.shape, " W", W.shape)
+print("W_Q", w_query.shape, " W", W.shape)
 
 # %% [markdown] id="trained-predict"
 # The model itself uses RoPE: query $i$ is turned by angles that grow with $i$, and key $j$ by the same angles for $j$ (lesson
@@ -163,7 +184,7 @@ print("tokens", x.shape, " W_Q", w_query.shape, " W", W.shape)
 # whether "it" still finds "cat".
 
 # %% id="trained-code" tags=["predicted"]
-from attn_course.reference import rope, softmax
+from attn_course.reference import rope
 
 places = np.arange(8)
 query, key = (rope(x @ w, places, 100_000.0, "interleaved") for w in (w_query, w_key))
@@ -174,9 +195,9 @@ for name, of_pairs in scores.items():
 figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired", "."])
 
 # %% [markdown] id="trained-answer" tags=["answer"]
-# Only the eight scores of a token with itself are right, because query and key are then turned by the same angle, and a dot product does
-# not notice that. All others are wrong, some by more than 1. Yet "it" still finds "cat" with 0.93, since this head looks for a meaning, and
-# turning changes that little. A head that looks one token back would have lost everything.
+# Only the eight scores of a token with itself are right, because query and key are then turned by the same angles, and a dot product does
+# not notice that. All others are wrong, some by more than 1. Yet "it" still finds "cat" with 0.93, since this head looks for a meaning. A
+# head that looks one token back could not do it so: one matrix knows nothing of places.
 
 # %% [markdown] id="rotation"
 # With $R_t$ for the turn at position $t$, in rows,
@@ -225,8 +246,11 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # %% [markdown] id="real-answer" tags=["answer"]
 # Only the first kind changes nothing, because turning and stretching a pair commutes with turning it: $G\, R_{s-t}\, G^{-1} = R_{s-t}$. The
 # others ruin the model. The rotations alone forbid them: with these switched off, no kind moves any logit by more than 0.001. But what
-# is left then, one matrix for each head, is a worse model, as the last line shows. So of the 4,096 idle numbers RoPE leaves 64, an angle
-# and a stretch for each pair.
+# is left then, one matrix for each head, is a worse model, as the last line shows.
+
+# %% [markdown] id="real-left"
+# So of the 4,096 idle numbers RoPE leaves 64, an angle and a stretch for each of 32 pairs. The rotation protects every other number from
+# being absorbed, and this will be the difficulty in DeepSeek-V2 as well.
 
 # %% [markdown] id="pays"
 # ## When does it pay?
@@ -278,6 +302,7 @@ def step(query, latent, up_key, up_value):
     return my_step(query, latent, up_key, up_value)
 
 
+# %% id="steps-rebuilt"
 def rebuilt(query, latent, up_key, up_value):
     key, value = latent @ up_key, latent @ up_value  # (H, T, d_k), (H, T, d_v)
     weights = softmax(query[:, None] @ key.swapaxes(1, 2) / np.sqrt(query.shape[1]))
@@ -296,8 +321,8 @@ query = rng.standard_normal((H, d_k), dtype=np.float32)
 inputs = query, latent, up_key, up_value
 print("same outputs:", np.allclose(rebuilt(*inputs), step(*inputs), atol=1e-4))
 products = [2 * T * H * (d_c + 1) * d_k, 2 * H * d_c * d_k + 2 * T * H * d_c]
-print(f"products: {products[0]:.1e} and {products[1]:.1e}, ", end="")
-print(f"{products[0] / products[1]:.0f} times as many")
+made, met = (number / 1e9 for number in products)
+print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as many")
 
 # %% [markdown] id="weigh-answer" tags=["answer"]
 # The first takes 114 times as many. Making keys and values costs $T\, d_c \cdot 2\, d_k$ products for each head, while your step has
@@ -338,7 +363,7 @@ print(f"your step is {seconds[0] / seconds[1]:.0f} times as fast")
 # W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-latent-attention}$$
 #
 # It is {eq}`absorbed-multi-head-attention` with $C$ in the place of $X$, and a rotary part beside it. Follow one token through one head.
-# Where does a matrix have a row for each token?
+# Which of the matrices grow with the text?
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -346,7 +371,7 @@ figures.latent_flow(absorbed=True)
 # %% [markdown] id="own"
 # ## Your own latent layer
 #
-# Does your step need a rotary part? No. Seen from the cache, $k^R$ is one more piece of a latent vector, which every head takes up by the
+# Only $C$ and $K^R$ grow, and they are kept. Must your step learn about rotary parts? No. Seen from the cache, $k^R$ is one more piece of a latent vector, which every head takes up by the
 # identity and no value uses. So a layer of this kind takes thirty lines of NumPy:
 
 
@@ -358,6 +383,7 @@ def turn(x, place):  # RoPE, for a vector or for one in each head
     return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
 
 
+# %% id="own-widened"
 def widened(up_key, up_value, d_rope):  # the rotary key goes up by the identity
     n_heads, d_c, d_k = up_key.shape
     key = np.zeros((n_heads, d_c + d_rope, d_k + d_rope))
@@ -385,6 +411,8 @@ shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k)}
 w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
 w["output"] = rng.normal(size=(H * d_k, d))
 text = rng.normal(size=(20, d))
+
+# %% id="own-compared"
 with_keys, without = (write(text, w, attend) for attend in (rebuilt, step))
 print("same outputs:", np.allclose(with_keys[0], without[0]))
 print("kept of a token:", without[1], "numbers; all keys and values:", 2 * H * d_k)
@@ -435,6 +463,8 @@ verify_lesson("absorption")
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
 
 # %% id="travel-code"
+from attn_course import show
+
 show("residual-blocks-absorption", wrong="one matrix for both paths")
 
 # %% [markdown] id="travel-bias"

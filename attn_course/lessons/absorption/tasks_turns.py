@@ -57,10 +57,10 @@ tokens of one width: 5 5 2
 def my_absorbed(w_query, b_query, w_key, b_key):
     r"""Two matrices (d, d_k) and their biases (d_k,) -> the matrix W and the row v of a head.
 
-    Write `my_absorbed(w_query, b_query, w_key, b_key)`. It returns the tuple $(W, v)$ of a matrix and a row with which
-    $x_i W x_j^\top + v\, x_j^\top$ leads to the same weights as the score of {eq}`score-with-biases` divided by $\sqrt{d_k}$. Nothing
-    that the softmax does not see is kept. Queries and keys may read tokens of different widths {case}`wide tokens`, so `w_query` is
-    $(d, d_k)$ and `w_key` $(d', d_k)$. Return $W$ as $(d, d')$ and $v$ as $(d',)$.
+    Write `my_absorbed(w_query, b_query, w_key, b_key)`. It returns the tuple $(W, v)$ of a matrix and a row: with the scores
+    $x_i W x_j^\top + v\, x_j^\top$ the softmax gives the same weights as with those of {eq}`score-with-biases` divided by $\sqrt{d_k}$.
+    Leave out what it does not see. Queries and keys may read tokens of different widths {case}`wide tokens`, so `w_query` is $(d, d_k)$,
+    `w_key` $(d', d_k)$, $W$ is $(d, d')$, and $v$ is $(d',)$.
     """
     root = np.sqrt(w_query.shape[1])
     return w_query @ w_key.T / root, b_query @ w_key.T / root

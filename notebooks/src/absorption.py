@@ -59,7 +59,7 @@ print("it asks cat:", X[it] @ W @ X[cat], "  cat asks it:", X[cat] @ W @ X[it])
 #
 # $$\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle \label{absorbed-inner-product}$$
 #
-# On the card, exchange the two tokens by their numbers. When is the score the same?
+# On the card, give $W_K$ the numbers of $W_Q$. What becomes of the table of scores?
 
 # %% id="score-alive"
 from attn_course import alive, check, verify_lesson
@@ -69,9 +69,10 @@ alive("absorbed-score")
 # %% [markdown] id="spot"
 # ### Spot the mistake: two lines that do not fit
 #
-# So self-attention is $X$ acting on itself, with one matrix between. From {eq}`absorbed-inner-product` one text concludes, with tokens as
-# columns and a softmax down each column: "As only $W = W_Q^\top W_K$ matters, self-attention is $X\,\mathrm{softmax}(X^\top W X)$."
-# **Predict** what is wrong. Two things are, and the shapes show neither.
+# With $W_K = W_Q$ the table mirrors itself at its diagonal. Otherwise it matters which way round $W$ stands. Self-attention is $X$ acting
+# on itself, with one matrix between, and from {eq}`absorbed-inner-product` one text concludes, with tokens as columns and a softmax down
+# each column: "As only $W = W_Q^\top W_K$ matters, self-attention is $X\,\mathrm{softmax}(X^\top W X)$." **Predict** what is wrong. Two
+# things are, and the shapes show neither.
 
 # %% id="spot-code" tags=["predicted"]
 from attn_course.reference import softmax
@@ -345,9 +346,9 @@ for attend in (rebuilt, step):
 print(f"your step is {seconds[0] / seconds[1]:.0f} times as fast")
 
 # %% [markdown] id="weigh-prompt"
-# It was 15 times as fast here, as it also has to read its matrices. With a prompt it is the other way round. If all $T$ tokens
-# ask, each latent vector goes up once for $T$ queries, and rebuilding costs little, while the absorbed form compares vectors of 512 numbers
-# instead of 128 and needs up to four times the products. So it pays to read a prompt with keys, and to write without them.
+# In four runs here it was 30 to 100 times as fast, as it also has to read its matrices. With a prompt it is the other way round. If all
+# $T$ tokens ask, each latent vector goes up once for $T$ queries, and rebuilding costs little, while the absorbed form compares vectors of
+# 512 numbers instead of 128 and needs up to four times the products. So it pays to read a prompt with keys, and to write without them.
 
 # %% [markdown] id="decouple"
 # ## And the rotation?
@@ -377,8 +378,8 @@ figures.latent_flow(absorbed=True)
 # %% [markdown] id="own"
 # ## Your own latent layer
 #
-# Only $C$ and $K^R$ grow, and they are kept. Must your step learn about rotary parts? No. Seen from the cache, $k^R$ is one more piece of a latent vector, which every head takes up by the
-# identity and no value uses. So a layer of this kind takes thirty lines of NumPy:
+# Only $C$ and $K^R$ grow, and they are kept. Your step need not even learn about rotary parts. Seen from the cache, $k^R$ is one more piece
+# of a latent vector, which every head takes up by the identity and no value uses. So a layer of this kind takes thirty lines of NumPy:
 
 
 # %% id="own-parts"

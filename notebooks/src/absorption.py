@@ -21,9 +21,9 @@ again = 2 * tokens * 512 * 32_768 * layers  # each key and value from 512 of the
 print(f"making them again    {again / 1e12:6.0f} TFLOP, for each new token")
 
 # %% [markdown] id="where"
-# The large cache would fill six GPUs of 80 GB, and the small one a corner of one. But the rest of the model, which uses 21 billion weights
-# for a token, takes about 0.04 TFLOP, and making all keys and values again would take 6,000 times as much. The way out begins at the
-# two matrices that lead from $X$ to the scores:
+# The large cache would fill more than six GPUs of 80 GB, and the small one a corner of one. But making all keys and values again would
+# take 6,000 times the arithmetic of the rest of the model, which uses 21 billion weights for a token (0.04 TFLOP). The way out begins at
+# the two matrices that lead from $X$ to the scores:
 
 # %% id="machine"
 from attn_course.lessons.absorption import figures
@@ -161,9 +161,10 @@ check("head-with-biases-absorbed", my_absorbed)
 # With `root = np.sqrt(w_query.shape[1])` it returns `w_query @ w_key.T / root, b_query @ w_key.T / root`.
 
 # %% [markdown] id="bias-result"
-# So the key's bias has no effect, and the query's bias stays as a preference for some keys, whoever asks. A bias $b_V$ of the values comes
-# through every average unchanged, since the weights of a row sum to 1, and could be added behind $W_O$ as the constant $b_V W_O$. Only in
-# a row that may look at nothing, or where dropout has removed weights, would the constant be wrong.
+# So where scores are only scaled and masked before the softmax, the key's bias has no effect, and the query's bias stays as a preference
+# for some keys, whoever asks. A bias $b_V$ of the values comes through every average unchanged, since the weights of a row sum to 1, and
+# could be added behind $W_O$ as the constant $b_V W_O$. Only in a row that may look at nothing, or where dropout has removed weights, would
+# the constant be wrong.
 
 # %% [markdown] id="norm"
 # The second is a *norm*. Some models divide each query and key by its length before they are compared (QK-norm). Then $x_i W x_j^\top$

@@ -563,10 +563,10 @@ for form in ("naive", "factored", "absorbed"):
     print(f"{form:9}", *(f"{n:8.1f}" for n in flops))
 
 # %% [markdown] id="count-notice"
-# "Factored" is your step, and the last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, which never pays: what saves is the order
-# of the products, not a new matrix. Exercise {task}`absorption-break-even` finds where the first two lines cross.
+# "Factored" is your step. The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above it everywhere, for what saves is
+# the order of the products, not a new matrix. Exercise {task}`absorption-break-even` finds where the first two lines cross.
 #
-# The cache does not ask. Whatever is new, for each token and layer, with $b$ bytes a number,
+# The cache is the same in all three. For each token and layer, with $b$ bytes a number,
 #
 # $$\begin{gathered}
 # \text{bytes}_{\text{latent}} = b\,(d_c + d_R), \\

@@ -30,8 +30,8 @@ def latent_cache_bytes_per_token(d_latent: int, d_rope: int, *, n_layers: int = 
     One latent vector of `d_latent` features, from which keys and values of all heads are made, and one rotary key of
     `d_rope` features that all heads share. 2 bytes are a number in float16 or bfloat16.
 
-    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, that of 2.25
-    groups, Eq. latent-cache-equivalent-groups.
+    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, as of 2.25
+    key heads.
 
     >>> latent_cache_bytes_per_token(512, 64, n_layers=60)
     69120

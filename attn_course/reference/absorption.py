@@ -23,7 +23,7 @@ def absorb_query_key(
     Raises TypeError if a matrix is not floating, or `n_heads` not an integer; ValueError if shapes and numbers of heads
     do not fit.
 
-    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. absorbed-scores-in-columns. Any
+    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. absorbed-attention-in-columns. Any
     invertible G may be put between, W_Q G and W_K G^{-T}, without a change of W_i (gauge freedom, Eq.
     query-key-gauge-freedom). DeepSeek-V2 absorbs W^UK into W^UQ in this way: appendix C, arXiv:2405.04434. A
     position-dependent rotation between the two, as in RoPE, forbids it, Eq. rope-blocks-absorption: section 2.1.3

@@ -1,576 +1,243 @@
 # %% [markdown] id="title"
-# # {lesson}`absorption` Absorption: two matrices into one, and a cache that is small
+# # {lesson}`absorption` Absorption: a key that nobody makes
 #
-# Neighbouring matrices can be multiplied together, or taken apart in another order. What does that reveal about a head? When
-# does it save work? And how does a large model keep 576 numbers of a token instead of 32 768?
+# DeepSeek-V2, a language model of 2024, has 128 heads in each of its 60 layers, and each head has a key and a value of its own for every
+# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 of a token, from which all keys and values can be made
+# again. But it never makes them. **How can a query be compared with a key that nobody has made?**
 #
-# **Afterwards you can** write self-attention with one matrix in both conventions, say what may be read from trained weights,
-# treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
+# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
+# [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+
+# %% [markdown] id="hook"
+# ## What is kept, and what it would cost
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+# For a text of 131,072 tokens, with numbers of two bytes:
+
+# %% id="hook-code"
+tokens, layers = 131_072, 60
+for name, numbers in {"all keys and values": 32_768, "what is kept": 576}.items():
+    print(f"{name:20} {2 * numbers * layers * tokens / 2**30:6.1f} GiB")
+again = 2 * tokens * 512 * 32_768 * layers  # each key and value from 512 of the numbers
+print(f"making them again    {again / 1e12:6.0f} TFLOP, for each new token")
 
 # %% [markdown] id="where"
-# This is where we are in the machine: at $W_Q$ and $W_K$, which together lead from $X$ to the scores. ($W_V$ and $W_O$ are a second
-# pair of this kind, and we come to them as well.)
+# The large cache would fill more than six GPUs of 80 GB, and the small one a corner of one. But making all keys and values again would
+# take 6,000 times the arithmetic of the rest of the model, which uses 21 billion weights for a token (0.04 TFLOP). The way out begins at
+# the two matrices that lead from $X$ to the scores:
 
 # %% id="machine"
 from attn_course.lessons.absorption import figures
 
 figures.machine()
 
-# %% [markdown] id="hook"
-# ## One matrix is enough
+# %% [markdown] id="one-matrix"
+# ## One matrix for two
 #
-# DeepSeek-V2 has 128 heads of width 128 in each of 60 layers. By {eq}`kv-cache-bytes`, keeping a key and a value for each head takes
-# $2 \cdot 128 \cdot 128 = 32\,768$ numbers for one token and layer. The model keeps **576**, and yet each of its 128 heads has
-# keys and values of its own. How? **Predict** both caches for a text of 131 072 tokens in 16-bit numbers.
+# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. The only feature of "it" that its query
+# reads is `open`, which is 2, and so the query is twice a row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. For "cat" `alive` is 2, and its key is
+# twice a row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
+#
+# The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and we can write down such a number once
+# for each pair of features:
 
-# %% id="hook-code" tags=["predicted"]
-from attn_course import costs
+# %% id="table-code"
+from attn_course.sentence import FEATURES, TOKENS, W_KEY, W_QUERY, X, labelled
 
-many = costs.cache_bytes_per_token(128, 128, 128, n_layers=60)
-few = costs.latent_cache_bytes_per_token(512, 64, n_layers=60)
-by_way = {"every head keeps its own": many, "576 numbers in each layer": few}
-for name, per_token in by_way.items():
-    in_all = per_token * 131_072 / 2**30
-    print(f"{name}: {per_token / 1024:6.1f} KiB per token, {in_all:5.1f} GiB in all")
+W = W_QUERY[0] @ W_KEY[0].T  # rows ask, columns answer
+print(labelled(W[:3, :3], rows=FEATURES[:3], columns=FEATURES[:3]))
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+print("it asks cat:", X[it] @ W @ X[cat], "  cat asks it:", X[cat] @ W @ X[it])
 
-# %% [markdown] id="hook-answer" tags=["answer"]
-# The usual cache takes 480 GiB, nearly half a terabyte; with 576 numbers in each layer it takes 8.4 GiB. Everything else is the same, so the
-# factor is $32\,768 / 576$, about 57.
-
-# %% [markdown] id="hook-notice"
-# The trick behind the small cache has two halves: make all keys and values from one short vector, and then *never make
-# them*. The second half is the subject of this lesson, and it begins with a line of school algebra: a matrix moves to the
-# other side of an inner product as its transpose. With **columns** as positions ($W_Q, W_K$ of shape $d_k \times d$):
+# %% [markdown] id="score"
+# With the table we need neither queries nor keys. In general, with a head's matrices $W_Q$ and $W_K$ ($d \times d_k$),
+#
+# $$(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top \key{absorbed-score}$$
+#
+# because $(x_j W_K)^\top = W_K^\top x_j^\top$, and a product of matrices may be bracketed at will. We say that $W_K$ is **absorbed** into
+# the query's side. Many texts have tokens as columns, with $W_Q$ and $W_K$ of shape $d_k \times d$. There a matrix moves to the other side
+# of an inner product as its transpose:
 #
 # $$\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle \label{absorbed-inner-product}$$
-
-# %% [markdown] id="rows"
-# With **rows** as positions, as in this course, everything turns about its diagonal ($W_Q, W_K$ of shape $d \times d_k$):
 #
-# $$(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top \label{absorbed-score}$$
-#
-# Only the product matters. $W$ is a **bilinear form**: a table in which feature $a$ of the token that asks meets feature $b$
-# of the token that answers; {eq}`bilinear-score` used it already.
+# On the card, give $W_K$ the numbers of $W_Q$. What becomes of the table of scores?
 
-# %% id="one-matrix-alive"
-from attn_course import alive
+# %% id="score-alive"
+from attn_course import alive, check, verify_lesson
 
 alive("absorbed-score")
 
-# %% id="one-matrix-code"
-import numpy as np
-
-from attn_course.reference import absorb_query_key
-
-rng = np.random.default_rng(10)
-x = rng.normal(size=(5, 4))
-w_query, w_key, w_value = rng.normal(size=(3, 4, 2))
-form = absorb_query_key(w_query, w_key)[0]
-equal = np.allclose(x @ w_query @ (x @ w_key).T, x @ form @ x.T)
-print("W has shape", form.shape, " equal scores:", equal)
-
-# %% [markdown] id="whole"
-# Now for all pairs at once. In columns, entry $(j, i)$ of the scores $S$ is key $j$ against query $i$, so the matrix in the middle
-# is the transpose of that in {eq}`absorbed-inner-product`:
+# %% [markdown] id="spot"
+# ### Spot the mistake: two lines that do not fit
 #
-# $$S = (W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X \label{absorbed-scores-in-columns}$$
-#
-# Self-attention in rows, and the same in columns with the tokens themselves as values:
-#
-# $$\mathrm{attention}(X W_Q,\, X W_K,\, X W_V)
-# = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W X^\top}{\sqrt{d_k}}\Bigr)\, X W_V \label{absorbed-self-attention}$$
+# With $W_K = W_Q$ the table mirrors itself at its diagonal. Otherwise it matters which way round $W$ stands. Self-attention is $X$ acting
+# on itself, with one matrix between, and from {eq}`absorbed-inner-product` one text concludes, with tokens as columns and a softmax down
+# each column: "As only $W = W_Q^\top W_K$ matters, self-attention is $X\,\mathrm{softmax}(X^\top W X)$." **Predict** what is wrong. Two
+# things are, and the shapes show neither.
+
+# %% id="spot-code" tags=["predicted"]
+from attn_course.reference import softmax
+
+Z, W_Q, W_K = X.T, W_QUERY[0].T, W_KEY[0].T  # tokens as columns
+columns = {
+    "as the text says": softmax(Z.T @ W_Q.T @ W_K @ Z, axis=0),
+    "with the scale": softmax(Z.T @ W_Q.T @ W_K @ Z / 2, axis=0),
+    "as it should be": softmax(Z.T @ W_K.T @ W_Q @ Z / 2, axis=0),
+}
+for name, weights in columns.items():
+    print(f"{name:16} it gives cat {weights[cat, it]:.2f}, ", end="")
+    print(f"cat gives it {weights[it, cat]:.2f}")
+
+# %% [markdown] id="spot-answer" tags=["answer"]
+# The scale is missing, which is still that of $d_k$, the width before absorbing. But with the scale "it" does not find "cat" either,
+# because the matrix stands the wrong way round. Entry $(i, j)$ of $X^\top W_Q^\top W_K X$ is query $i$ with key $j$, so the column of "cat"
+# divides its weights among those who ask *for* "cat", such as "it" with 0.30.
+
+# %% [markdown] id="columns"
+# With keys in the rows, and the scale,
 #
 # $$Z = X\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{X^\top W_K^\top W_Q\, X}{\sqrt{d_k}}\Bigr)
 # \label{absorbed-attention-in-columns}$$
 #
-# Where the scale stands is a matter of taste: $W / \sqrt{d_k}$ may be stored instead of $W$. But it must be somewhere, and it
-# knows $d_k$, the width before absorbing, not the size $d$ of $W$.
+# where the tokens themselves are the values. What of $W_V$, then?
 
-# %% [markdown] id="spot-transposed"
-# ### Spot the mistake: two lines that do not fit
+# %% [markdown] id="layer"
+# ## A layer is two matrices for each head
 #
-# "Since $\langle W_Q z, W_K z' \rangle = \langle z, W z' \rangle$ with $W = W_Q^\top W_K$, self-attention is
-# $X\,\mathrm{softmax}(X^\top W X)$." The first half is {eq}`absorbed-inner-product`. **Predict** what is wrong with the second
-# (columns are positions, softmax runs down a column), and whether it is enough to put the scale in, as below.
-
-# %% id="spot-transposed-code" tags=["predicted"]
-from attn_course import show, verify_lesson
-
-show("absorbed-attention-in-columns", wrong="W as for the inner product")
-unit = [[1, 0], [0, 1]]
-show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-1])
-
-# %% [markdown] id="spot-transposed-notice" tags=["answer"]
-# The scale alone is not enough, because two things are wrong. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
-# normalises over queries. $X^\top W_K^\top W_Q X$, the transpose, has keys there. The shapes never complain, since $W$ is
-# square. The second calculation is right: its columns sum to 1. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
-
-# %% [markdown] id="kind"
-# ## What kind of matrix
-#
-# **Assume** nothing about $W_Q$ and $W_K$ but their shapes. A product has at most the rank of its narrowest factor:
-#
-# $$\mathrm{rank}(W_Q W_K^\top) \le d_k \label{query-key-rank-bound}$$
-#
-# So a head of width $d_k$ compares two tokens in $d_k$ directions at most, even though $W$ has $d^2$ entries. That is all the
-# two factors do to $W$: every matrix of rank $d_k$ or less is such a product.
-
-# %% [markdown] id="parts"
-# Does $i$ look at $j$ as $j$ looks at $i$? Write $s_{ij} = x_i W x_j^\top$, and split $W$ into a part that its
-# transpose leaves as it is and a part whose sign it changes:
+# With rows again, $W_V$ and $W_O$ are neighbours too. The weights $P$ act from the left and mix tokens, and the matrices act from the right
+# and mix features, so $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average may be taken of the tokens themselves. By lesson
+# {lesson}`heads` a layer adds up its heads, each with its columns of $W_V$ and its rows of $W_O$:
 #
 # $$\begin{gathered}
-# s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad
-#  s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \\
-# W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top) \end{gathered} \label{symmetric-and-antisymmetric-scores}$$
+# \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
+# W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_+$ scores a *pair*, without regard to who asks: likeness, if its eigenvalues are positive. $W_-$ is all that makes a
-# question different from its answer. And a token's score with itself knows only the first:
+# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added and normalised, so no
+# matrix of the feed-forward network can take $U_h$ in.
+
+# %% [markdown] id="layer-try"
+# Does a trained layer allow this? In layer 13 of SmolLM2 we leave the weights as they are, and replace $W_V$ and $W_O$ by nine products. If
+# the model is on your machine, the cell compares what comes out with what the layer itself returns:
+
+# %% id="layer-code" tags=["live"]
+import numpy as np
+
+from attn_course import language_model
+from attn_course.lessons.heads.tasks_real import slices
+
+model, sentence = language_model(), "The cat sat because it was tired."
+x = slices()["x"]  # what enters layer 13, (8, 576), stored in 16 bits
+if model.is_here:
+    layer, P = model.layer(13), model.maps(sentence)[13]
+    values = np.split(layer.w_value, 3, axis=1)  # each is read by three heads
+    U = np.repeat(values, 3, axis=0) @ np.split(layer.w_output, 9)
+    returned = model.around_heads(13, sentence)[3]
+    difference = np.abs((P @ x @ U).sum(axis=0) - returned).max()
+    print(f"error {difference:.4f}; numbers up to {np.abs(returned).max():.1f}")
+
+# %% [markdown] id="layer-notice"
+# Here the error was 0.0014, with numbers up to 11.3, and with tokens that are stored in 16 bits. So values and outputs can be absorbed in a
+# trained layer. And queries and keys?
+
+# %% [markdown] id="between"
+# ## What may stand between?
 #
-# $$x\, W\, x^\top = x\, W_+\, x^\top \label{self-score-symmetric-part}$$
-
-# %% [markdown] id="asker"
-# Let us see both parts at work. A token is one of six names and one of five colours, both one-hot ($d = 11$), and all six
-# names stand in random order. Name $n$ must tell the **colour of name $n + 1$**, and the last name that of the first. One
-# head ($d_k = 6$, no positions) is trained for it. One-hot features make $W$ readable: with the scale folded in, as in the
-# figures, entry $(a, b)$ *is* the score of name $a$ with name $b$. **Predict** what $W$ looks like, and what its two parts
-# can do alone.
-
-# %% id="parts-figure" tags=["predicted"]
-from attn_course.lessons.absorption.experiments import CIRCUITS
-
-record = CIRCUITS.load()
-learned = record.values("form")[0]
-figures.form_parts(learned)
-
-# %% id="parts-code" tags=["predicted"]
-for name in ("as trained", "symmetric part", "antisymmetric part", "transposed"):
-    told = record.values("told", name).round(2)
-    print(f"scores from W {name:18}: right in {told}   (three seeds)")
-
-# %% [markdown] id="parts-notice" tags=["answer"]
-# Row $n$ of $W$ is largest in column $n + 1$, because name $n$ has to find name $n + 1$. The symmetric part gives the name before and the name after the same score: it guesses
-# between two colours, right half the time and sometimes by luck. The antisymmetric part has the direction, and nearly does
-# the task; but its peaks are lower (0.8 to 1.0 instead of 1.5 or 1.6), so more weight leaks to the others. Transposed, the
-# head looks *back*: right by chance, one in five. (The tables leave out the scores
-# with colours.)
-
-# %% [markdown] id="gauge"
-# ## Gauge freedom
-#
-# Different factors may have the same product. Put any invertible $G$ ($d_k \times d_k$) between them, and its inverse behind
-# it:
-#
-# $$(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top \label{query-key-gauge-freedom}$$
-#
-# Every score, weight and output stays the same; every query and key changes. Borrowing a word from physics, $G$ is a choice
-# of **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random
-# $G$, and what its queries look like.
-
-# %% id="gauge-figure" tags=["predicted"]
-gauges = ("as trained", "other gauge")
-queries = {gauge: record.values("w_query", gauge)[0] for gauge in gauges}
-figures.two_gauges(queries, learned)
-
-# %% id="gauge-code" tags=["predicted"]
-print("right in the other gauge:", record.values("told", "other gauge").round(2))
-change = record.values("largest change of the form")
-print("largest change of W below 1e-5:", change < 1e-5)
-
-# %% [markdown] id="gauge-answer" tags=["answer"]
-# The head is right exactly as often as before, in all three seeds, because $W$ and with it every score is the same. Its queries look
-# entirely different.
-
-# %% [markdown] id="gauge-notice"
-# So many tables of queries belong to one head. A sentence like "entry 3 of the query detects name 0" says nothing about the head; it holds in one gauge
-# and fails in the next. The same goes for the norms of queries and for the angle between two of them. What may be read: $W$,
-# its singular values and vectors, and whatever is built from $W$.
-#
-# How many numbers are idle? **Assume** both factors have full rank $d_k \le d$, and perturb them a little; the changes of $W$
-# that this can cause span a space of dimension
-#
-# $$\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k^2 \label{effective-query-key-parameters}$$
-#
-# out of $2 d\, d_k$: the $d_k^2$ entries of $G$ do nothing.
-
-# %% [markdown] id="balanced"
-# Does training choose a gauge? The loss cannot see it, but **weight decay** can: it charges $\|W_Q\|_F^2 + \|W_K\|_F^2$, which
-# $G$ changes. With $\varsigma_r(W)$ the singular values of $W$:
-#
-# $$\sum_r \varsigma_r(W) \le \tfrac{1}{2} \bigl( \|W_Q\|_F^2 + \|W_K\|_F^2 \bigr) \label{frobenius-bounds-nuclear-norm}$$
-#
-# with equality in the *balanced* gauge: $W = U\,\mathrm{diag}(\varsigma)\,V^\top$ shared evenly, $W_Q = U \sqrt{\varsigma}$
-# and $W_K = V \sqrt{\varsigma}$ (up to a common rotation). So decay of the factors pulls towards balance, and there it
-# charges the **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict**
-# the ratio of the left side to the right, as trained and in the other gauge.
-
-# %% id="balanced-code" tags=["predicted"]
-for gauge in ("as trained", "other gauge"):
-    print(f"{gauge:12}: left over right {record.values('balance', gauge).round(2)}")
-
-# %% [markdown] id="balanced-answer" tags=["answer"]
-# As trained the ratio is 1 to two digits, so decay has brought the factors into balance; what freedom remains is a rotation of all queries
-# and keys. In the other gauge the ratio is only 0.26 to 0.34, because the random $G$ makes the factors larger and leaves $W$ as it is.
-
-# %% [markdown] id="rank-predict"
-# One question is left from {eq}`query-key-rank-bound`: how many directions does *this* task need? There are two ways
-# to find out: cut the trained $W$ to its $r$ largest singular values, or train a head of width $d_k = r$. **Predict** which does better at $r = 2$.
-
-# %% id="rank-figure" tags=["predicted"]
-cut, narrow = record.values("truncated"), record.values("trained")
-figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
-
-# %% [markdown] id="rank-notice" tags=["answer"]
-# The head trained at width 2 does better: it is always right, while the wide head cut to rank 2 is right in 0.70 of all cases. Six names
-# stand on a circle, and each looks at the next, so two dimensions suffice if training is told to use two. The wide head, which nobody asked
-# to be narrow, spreads over five. (Widths 4 and 5 were not trained.) *Low rank is possible* and *this matrix can be cut* are different
-# claims. We meet both again when keys and values are compressed.
-
-# %% [markdown] id="biases"
-# ## Biases
-#
-# Linear layers often come with biases. **Assume** rows $b_Q, b_K$, and multiply out:
+# Both products need that nothing stands between the two matrices. Between $W_Q$ and $W_K^\top$ three things may. The first is a *bias*.
+# With rows $b_Q$ and $b_K$,
 #
 # $$\begin{gathered}
 # (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top \\
 # = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top \end{gathered} \label{score-with-biases}$$
 #
-# Which of the four depend on the key $j$? The first and the third. The terms with $b_K$ are the same for all keys of a row,
-# and a softmax ignores such a constant, {eq}`softmax-shift-invariance`:
+# Behind these scores comes a softmax over the keys $j$, and it ignores what is the same for all keys of a row.
+
+# %% [markdown] id="bias-turn"
+# **Your turn: what must be kept?** {turn}`head-with-biases-absorbed`
+
+# %% id="bias-turn-code" tags=["your-turn"]
+my_absorbed = ...  # your function
+check("head-with-biases-absorbed", my_absorbed)
+
+# %% [markdown] id="bias-ours" tags=["ours"]
+# With `root = np.sqrt(w_query.shape[1])` it returns `w_query @ w_key.T / root, b_query @ w_key.T / root`.
+
+# %% [markdown] id="bias-result"
+# So where scores are only scaled and masked before the softmax, the key's bias has no effect, and the query's bias stays as a preference
+# for some keys, whoever asks. A bias $b_V$ of the values comes through every average unchanged, since the weights of a row sum to 1, and
+# could be added behind $W_O$ as the constant $b_V W_O$. Only in a row that may look at nothing, or where dropout has removed weights, would
+# the constant be wrong.
+
+# %% [markdown] id="norm"
+# The second is a *norm*. Some models divide each query and key by its length before they are compared (QK-norm). Then $x_i W x_j^\top$
+# is still the numerator, but each key's length must be known as well, one more number for each token and head.
 #
-# $$\begin{gathered}
-# \sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j \\
-# = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j \end{gathered} \label{key-bias-cancels}$$
+# The third is a *rotation*, and most models have it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when
+# "it" asks (lesson {lesson}`start`). Its two matrices are stored with the course, and your function absorbs them:
+
+
+# %% id="trained-absorbed"
+from attn_course.reference import absorb_query_key
+
+w_query, w_key = (slices()[name] for name in ("w_query", "w_key"))
+if my_absorbed is ...:  # until you have written yours, the course's stands in
+    W = absorb_query_key(w_query, w_key)[0] / 8
+else:
+    W, _ = my_absorbed(w_query, np.zeros(64), w_key, np.zeros(64))  # it has no biases
+print("W_Q", w_query.shape, " W", W.shape)
+
+# %% [markdown] id="trained-predict"
+# The model itself uses RoPE: query $i$ is turned by angles that grow with $i$, and key $j$ by the same angles for $j$ (lesson
+# {lesson}`self_attention`). Your $W$ knows nothing of it. **Predict** which of the 64 scores between the eight tokens are still right, and
+# whether "it" still finds "cat".
+
+# %% id="trained-code" tags=["predicted"]
+from attn_course.reference import rope
+
+places = np.arange(8)
+query, key = (rope(x @ w, places, 100_000.0, "interleaved") for w in (w_query, w_key))
+scores = {"turned, as in the model": query @ key.T / 8, "with one matrix": x @ W @ x.T}
+for name, of_pairs in scores.items():
+    weights = softmax(np.where(np.tri(8) > 0, of_pairs, -np.inf))
+    print(f"{name}: it gives cat the weight {weights[4, 1]:.2f}")
+figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired", "."])
+
+# %% [markdown] id="trained-answer" tags=["answer"]
+# Only the eight scores of a token with itself are right, because query and key are then turned by the same angles, and a dot product does
+# not notice that. The others are wrong, some by more than 1. Yet "it" still finds "cat", since this head looks for a meaning. A head that
+# looks one token back could not do so, as one matrix knows nothing of places.
+
+# %% [markdown] id="rotation"
+# With $R_t$ for the turn at position $t$, in rows,
 #
-# (inside $\sigma$, $l$ runs over the keys). The key bias cancels. The query bias stays: $b_Q W_K^\top x_l^\top$ does not look
-# at the query, so it is a **preference** for some keys, whoever asks.
-
-# %% [markdown] id="biases-one"
-# A form takes both in with a constant feature:
+# $$(x_s W_Q R_s)\,(x_t W_K R_t)^\top = x_s W_Q\, R_{s - t}\, W_K^\top\, x_t^\top \label{rope-blocks-absorption}$$
 #
-# $$\begin{gathered}
-# (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top
-# = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \\
-# \tilde{x}_i = [\,x_i,\, 1\,] \end{gathered}
-# \label{biases-in-one-matrix}$$
+# since $R_s R_t^\top = R_{s - t}$. The rotation stands *between* the two matrices, and it is another one at every distance. So one matrix
+# is not enough, and a text of $T$ tokens needs $T$ of them.
+
+# %% [markdown] id="gauge"
+# ## What the product leaves open
 #
-# The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
-# bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
-
-# %% id="biases-code" tags=["predicted"]
-from attn_course.reference import attention, rope
-
-b_query, b_key = rng.normal(size=(2, 2))
-places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
-options = {"plain": {}, "causal": {"is_causal": True}}
-options |= {"softcap": {"softcap": 2.0}, "RoPE": {}}
-for name, option in options.items():
-    place = places.get(name, np.zeros(5, dtype=int))
-    query = rope(x @ w_query + b_query, place)
-    keys = (rope(x @ w_key + b, place) for b in (0, b_key))
-    plain, biased = (attention(query, key, x, **option) for key in keys)
-    print(f"{name:8} b_K matters: {not np.allclose(plain, biased)}")
-
-# %% [markdown] id="biases-notice" tags=["answer"]
-# Under a causal mask the key bias does not matter, and with a softcap or with RoPE it does. A mask removes keys and leaves the constant
-# alone. A softcap bends large scores more than small ones, so a constant no longer passes. RoPE turns the bias by an angle that depends on
-# $j$, so the term is no longer constant. In plain attention a key bias is a parameter without effect (and without gradient).
-
-# %% [markdown] id="values"
-# ## Values into the output
+# If only $W$ acts, then $W_Q$ and $W_K$ are not settled by what a head does. Put any invertible $G$ ($d_k \times d_k$) between them, with
+# its inverse:
 #
-# The other pair of neighbours, $W_V$ and $W_O$. Weights act from the left, projections from the right, and matrix products may
-# be bracketed at will:
-#
-# $$\bigl(P\,(X W_V)\bigr)\, W_O = P X\, (W_V W_O) \label{absorbed-value-projection}$$
+# $$(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top \key{query-key-gauge-freedom}$$
 
-# %% id="values-alive"
-alive("absorbed-value-projection")
+# %% id="gauge-code"
+G = np.random.default_rng(0).normal(size=(4, 4))
+query, key = X @ W_QUERY[0] @ G, X @ W_KEY[0] @ np.linalg.inv(G).T
+print("the query of it was", (X @ W_QUERY[0])[it], "and is", query[it].round(1))
+print("its score with cat is", (query[it] @ key[cat]).round(6))
 
-# %% [markdown] id="circuits"
-# With heads, each has its own block of columns of $W_V$ and of rows of $W_O$. All of multi-head attention is then two matrices
-# for each head:
-#
-# $$\begin{gathered}
-# \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
-# W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \label{absorbed-multi-head-attention}$$
-#
-# Elhage et al. (2021) call them the **QK circuit**, *where to look*, and the **OV circuit**, *what to write*. In both, single
-# factors mean nothing by themselves.
+# %% [markdown] id="gauge-meaning"
+# Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and nothing that a head does
+# depends on it. So "entry 3 of the query asks for somebody alive" is true in one gauge and false in the next. What may be read is $W$,
+# whose rank is at most $d_k$, as all vectors pass through $d_k$ numbers. In our trained head $W_Q$ and $W_K$ have
+# $2 \cdot 576 \cdot 64 = 73\,728$ numbers, and 4,096 of them, as many as $G$ has, do nothing.
 
-# %% id="values-code"
-from attn_course.reference import absorb_value_output, multi_head_attention, softmax
-
-heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
-wide = multi_head_attention(x, x, *heads, n_heads=3)
-W, U = absorb_query_key(*heads[:2], 3), absorb_value_output(*heads[2:], 3)
-print("W", W.shape, " U", U.shape)
-one_by_one = [softmax(x @ W[h] @ x.T / np.sqrt(2)) @ x @ U[h] for h in range(3)]
-print("equal:", np.allclose(wide, sum(one_by_one)))
-
-# %% [markdown] id="values-predict"
-# **Predict** the OV circuit of our trained head: a row for each of the 11 features that it may read, a column for each of the five colours
-# that it may write.
-
-# %% id="ov-figure" tags=["predicted"]
-figures.value_circuit(record.values("map")[0], n_names=6)
-
-# %% [markdown] id="ov-notice" tags=["answer"]
-# The OV circuit copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever
-# speaks. Compare the QK circuit, which reads names. Together the two tables *are* the head, on one page; the sixty-six numbers of $W_Q$
-# were not.
-
-# %% [markdown] id="spot-ffn"
-# ### Spot the mistake: how far may we absorb?
-#
-# "$W_V$ commutes with the weighted average, so it can be absorbed into the feed-forward network that follows." In a
-# Transformer a residual connection adds the input: what follows reads $X + P X U$. **Predict** whether $U W_1$, with $W_1$
-# the first matrix of that network, can replace both.
-#
-# $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
-
-# %% id="spot-ffn-code" tags=["predicted"]
-following = "W_V absorbed into a following feed-forward network"
-show("residual-blocks-absorption", wrong=following)
-show("residual-blocks-absorption", wrong="one matrix for both paths")
-
-# %% [markdown] id="spot-ffn-notice" tags=["answer"]
-# One matrix cannot replace both, because the residual path needs $W_1$ as it is. Besides, a norm usually stands before the network, and no
-# matrix passes through it. So $W_V$ goes into $W_O$, head by head, and no further.
-
-# %% [markdown] id="value-bias"
-# What of a value bias? It comes through every average unchanged **if the row of weights sums to 1**, and $W_O$ makes a
-# constant of it:
-#
-# $$P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O) \label{value-bias-becomes-constant}$$
-#
-# So $b_V$ could be dropped and $b_V W_O$ added to the output bias. **Predict** what happens to a row that may attend to
-# nothing, and under dropout on the weights (some set to 0, the others enlarged).
-
-# %% id="value-bias-code" tags=["predicted"]
-P = softmax(x @ form @ x.T)
-b_value, nothing = rng.normal(size=4), P.copy()
-nothing[2] = 0.0
-dropped = np.where(np.arange(5) % 2 == 0, P * 2.0, 0.0)
-for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", dropped)):
-    share = (weights @ (x + b_value) - weights @ x) @ b_value / (b_value @ b_value)
-    print(f"{name:11}: share of b_V that arrives in each row {share.round(3)}")
-
-# %% [markdown] id="value-bias-notice" tags=["answer"]
-# A row that may attend to nothing gets no value bias at all, and under dropout every row gets another share of it, because the share is the
-# sum of the row's weights. Where such rows occur, folding $b_V$ into the output changes the function.
-
-# %% [markdown] id="when-not"
-# ## When not to absorb
-#
-# One matrix instead of two sounds like a saving. Count the numbers $N$ to store for one head, with $d_k = d / H$:
-#
-# $$N_{\mathrm{absorbed}} = d^2, \qquad N_{\mathrm{factored}} = 2\, d\, d_k, \qquad
-#  \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{H}{2} \label{absorbed-matrices-are-larger}$$
-#
-# With more than two heads the product is *larger* than its factors. And the FLOPs of one head's scores, all $T$ tokens new:
-#
-# $$F_{\mathrm{factored}} = 4\,T d\, d_k + 2\,T^2 d_k, \qquad F_{\mathrm{absorbed}} = 2\,T d^2 + 2\,T^2 d
-# \label{factored-and-absorbed-flops}$$
-#
-# Absorbed, vectors of length $d$ are compared instead of $d_k$. **Predict** both ratios for $d = 5120$ and $d_k = 128$.
-
-# %% id="when-not-code" tags=["predicted"]
-print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
-sizes = 4096, 4096, 5120, 5120, 128
-factored = costs.query_key_flops(*sizes, absorbed=False)
-absorbed = costs.query_key_flops(*sizes, absorbed=True)
-print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
-
-# %% [markdown] id="when-not-answer" tags=["answer"]
-# The product takes 20 times the memory and 26 times the work, because it compares vectors of 5120 entries instead of 128.
-
-# %% [markdown] id="when-not-notice"
-# So absorb on paper, to understand a head, and keep the factors in the machine. The exception needs two things: the tokens that answer must
-# already be *short* vectors, and there must be many of them for few queries. That is a cache.
-
-# %% [markdown] id="latent"
-# ## One latent vector for all heads
-#
-# Start from the problem. A step of decoding reads keys and values of all past tokens; the cache holds $2 H d_k$ numbers for
-# each. Grouped heads keep fewer heads (lesson {lesson}`heads`). Another way: keep **one short vector** and make keys and values from it
-# when they are needed,
-#
-# - *down*: $c_t = x_t W_{DKV}$, with $d_c$ numbers; only this is kept;
-# - *up*: $k_t = c_t W_{UK}$ and $v_t = c_t W_{UV}$, different for each head.
-#
-# This is what DeepSeek-V2 does (its § 2.1.2).
-
-# %% [markdown] id="latent-absorb"
-# But rebuilding keys of the whole past in every step would be terrible. Here {eq}`absorbed-score` comes in. The up-projection of the
-# keys moves to the one new query:
-#
-# $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \label{absorbed-latent-keys}$$
-#
-# and that of the values behind the average:
-#
-# $$\Bigl( \sum_j p_j\, (c_j W_{UV}) \Bigr) W_O = \Bigl( \sum_j p_j\, c_j \Bigr) \bigl( W_{UV} W_O \bigr) \label{absorbed-latent-values}$$
-#
-# The cached vectors themselves serve as keys **and** as values, for all heads. What is lost? All keys and values together, one
-# wide matrix, now have a common bound:
-#
-# $$\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c \label{joint-key-value-rank}$$
-#
-# **Predict** the shapes of the keys of all heads, if they are rebuilt, and of the lifted query: 4 heads of width 3, $d_c = 5$, 7 cached
-# tokens, one query.
-
-# %% id="latent-code" tags=["predicted"]
-latent, query = rng.normal(size=(7, 5)), rng.normal(size=(4, 1, 3))
-up_key, up_value = rng.normal(size=(2, 4, 5, 3))
-rebuilt = attention(query, latent @ up_key, latent @ up_value)
-lifted = query @ up_key.swapaxes(1, 2)
-average = attention(lifted, latent, latent, scale=3**-0.5)
-print("keys of all heads", (latent @ up_key).shape, end="  ")
-print("queries in the latent space", lifted.shape)
-print("equal:", np.allclose(average @ up_value, rebuilt))
-
-# %% [markdown] id="latent-answer" tags=["answer"]
-# The rebuilt keys have the shape (4, 7, 3): for each head 7 tokens of width 3. The lifted queries have (4, 1, 5): for each head one query, as
-# long as a latent vector. The second way gives the same output and makes no key and no value.
-
-# %% [markdown] id="latent-notice"
-# Mind the scale: `attention` would take $1/\sqrt{5}$ from the latent vectors it sees, but the score is still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
-# more than grouped attention, which is the special case where the up-projections only *copy*:
-#
-# $$\begin{gathered}
-# c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \\
-# K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \\
-# d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
-#  r = \lfloor h / g \rfloor \end{gathered}
-# \label{grouped-heads-as-latent}$$
-#
-# with $E_r$ the columns of the identity that pick block $r$, and $r$ the key head of query head $h$. With the same cache,
-# learned matrices can do all that copies can.
-
-# %% [markdown] id="compression"
-# Is low rank realistic? Take the four-headed model of lesson {lesson}`heads` (naming both neighbours, 64 numbers of key and value for each
-# token), trained without any such idea. Collect the keys and values of all possible tokens in one wide matrix, and keep its
-# first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
-# **Predict** which fares better with 16 numbers.
-
-# %% id="compression-load" tags=["predicted"]
-from attn_course.lessons.absorption.experiments import COMPRESSION
-
-squeezed = COMPRESSION.load()
-by_latent = {n: squeezed.values("latent", str(n)).mean() for n in (2, 4, 6, 8, 12, 16)}
-by_groups = {n: squeezed.values("shared", str(n)).mean() for n in (16, 32)}
-
-# %% id="compression-figure" tags=["predicted"]
-figures.kept_numbers(by_latent, by_groups)
-
-# %% id="compression-code" tags=["predicted"]
-spectrum = squeezed.values("spectrum")
-large = (spectrum > 1e-4).sum(axis=1)
-print("directions above 1e-4 of the first:", large, "of", spectrum.shape[1])
-
-# %% [markdown] id="compression-answer" tags=["answer"]
-# The latent vector fares better: with 16 numbers it is perfect, and for a plain reason. A token is one of 8 symbols plus one of 8 places,
-# which spans 15 directions, so nothing in the 64 numbers was new. Merging heads throws *roles* away instead of repetition. Below 15
-# directions the latent vector loses too, and soon: joint compression removes what is redundant, and no more.
-
-# %% [markdown] id="compression-notice"
-# Both conversions improve with training, as merged heads did in lesson {lesson}`heads`. Whether large models repeat themselves as much as
-# this one is an empirical question; DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head attention.
-
-# %% [markdown] id="saves"
-# ## When absorbing pays
-#
-# Count from the queries to the outputs of the heads, for one new token against $T$ cached vectors. Naive: rebuild, then
-# attend. Absorbed: lift the query, attend in the latent space, bring the average back:
-#
-# $$\begin{gathered}
-# F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \\
-# F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c \end{gathered}
-# \label{latent-decoding-flops}$$
-#
-# The first grows with the product $T d_c (d_k + d_v)$, the second only with $T d_c$:
-#
-# $$\text{decode:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}}
-# = \frac{(d_c + 1)(d_k + d_v)}{2\, d_c} \label{absorption-gain-at-decoding}$$
-
-# %% [markdown] id="saves-prefill"
-# With $n$ new tokens among the $T$, rebuilding is done once for all of them, while everything else is done $n$ times:
-# $2 H T d_c (d_k + d_v) + 2 H n T (d_k + d_v)$ against $2 H n\, d_c (d_k + d_v) + 4 H n T d_c$. If all are new (a prompt:
-# *prefill*):
-#
-# $$\text{prefill:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}
-# \label{absorption-loss-at-prefill}$$
-#
-# **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
-
-# %% id="saves-code" tags=["predicted"]
-print("decode:", 513 * 256 / (2 * 512), " prefill:", 256 / (2 * 512))
-latents = {"d_query_latent": 1536, "d_latent": 512, "d_rope": 64}
-v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_head=128, d_v=128, **latents)
-new = 2 ** np.arange(13)
-forms = ("naive", "factored", "absorbed")
-flops = {}
-for form in forms:
-    counts = [costs.latent_attention_flops(v2, int(n), 4096, form=form) for n in new]
-    flops[form] = np.array(counts) / 1e9
-
-# %% id="saves-figure" tags=["predicted"]
-figures.prompt_flops(new, flops)
-
-# %% [markdown] id="saves-answer" tags=["answer"]
-# When decoding, the naive way takes 128 times the FLOPs; for a prompt it takes a quarter of them. Which bracketing is cheaper depends on
-# how many tokens are new. (The figure counts all projections too, so at one token the gain is smaller.)
-
-# %% [markdown] id="saves-notice"
-# So a claim like "absorption speeds up the model" is incomplete without the phase.
-#
-# The third curve of the figure multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand, and lies above the second everywhere. What
-# pays is the *order* of the products: query times one factor, times the other, then the cache.
-
-# %% [markdown] id="rotary"
-# ## What RoPE does to it
-#
-# RoPE (lesson {lesson}`self_attention`) turns queries and keys by angles that grow with the position. In rows, with $R_t$ the rotation by
-# $t$ times
-# the frequency, one pair of features:
-#
-# $$(q R_s)\,(k R_t)^\top = q\, R_{s - t}\, k^\top \label{rope-depends-on-distance}$$
-#
-# Now let the key come from a latent vector, $k_t = c_t W_{UK}$:
-#
-# $$(q R_s)\,(c_t W_{UK} R_t)^\top = q\, R_{s - t}\, W_{UK}^\top\, c_t^\top \label{rope-blocks-absorption}$$
-#
-# The rotation stands *between* the query and $W_{UK}^\top$, and it is another one for every distance. The lifted query
-# $q W_{UK}^\top$ cannot be made once for all keys. Could the two factors change places?
-#
-# $$R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
-# \label{rotation-commutator}$$
-
-# %% [markdown] id="rotary-predict"
-# For one pair, and $\sin\theta \ne 0$, they may only if $W$ commutes with the quarter turn $J$, that is, if $W$ is a rotation times a
-# number. A learned $W_{UK}$ is not even square. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
-# query, then rotate lifted query and latent vectors.
-
-# %% id="rotary-code" tags=["predicted"]
-positions, up = np.arange(7), rng.normal(size=(6, 4))
-small, asking = rng.normal(size=(7, 6)), rng.normal(size=(7, 4))
-rebuilt = rope(asking, positions) @ rope(small @ up, positions).T
-swapped = rope(asking @ up.T, positions) @ rope(small, positions).T
-print("(b) equals (a):", np.allclose(swapped, rebuilt))
-equal = np.argwhere(np.isclose(swapped, rebuilt))
-print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
-
-# %% [markdown] id="rotary-answer" tags=["answer"]
-# Order (a) gives the right scores, because it rotates the keys themselves. Order (b) equals it only at distance 0, where the rotations
-# cancel: a test with one token, or with all positions the same, would have passed.
-
-# %% [markdown] id="real"
-# RoPE also takes most gauge freedom of queries and keys away. SmolLM2 (lesson {lesson}`attention`) turns them. We gave every key head of its 30
-# layers, with its queries, another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess the tokens 65 to 256 of four texts. A perplexity of 16
-# means that a token is as hard to guess as one of 16 equally likely ones. **Predict** for which kinds of $G$ it stays as it was.
+# %% [markdown] id="real-predict"
+# That is without RoPE. With it, $R_{s - t}$ stands between $G$ and its inverse. We gave every key head of SmolLM2 and its queries another
+# gauge, drawn at random, of three kinds: each of the 32 pairs of features that RoPE turns is turned and stretched by itself; any
+# orthogonal matrix; any matrix. **Predict** for which of them the perplexity on four texts (roughly, between how many next tokens the model
+# hesitates) stays what it was.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
@@ -578,185 +245,189 @@ from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
 gauges = SMOLLM2.load()
 print(f"{'as trained':27}", gauges.values("trained").round(1))
 for kind in ("pairs turned and stretched", "orthogonal", "any"):
-    print(f"{kind:27}", gauges.values(kind, "perplexity").min(axis=1).round(1))
+    best = gauges.values(kind, "perplexity").min(axis=1)  # the better of two draws
+    print(f"{kind:27}", best.round(1))
+print(f"{'trained, without rotations':27}", gauges.values("without rotations").round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# It stays for the $G$ that turns and stretches each pair by itself, since this commutes with every rotation: no logit moves by more than
-# 0.0002. The two other kinds, drawn at random in every layer, ruin the model (the better of two draws is printed). It is the rotations that
-# forbid them: with these switched off (a much worse model), none of the three moves its logits by more than 0.001. If all frequencies differ
-# and none is 0, a $G$ that commutes with every rotation is one turn and one stretch for each pair. So of the $d_k^2 = 4096$ idle numbers of a key head RoPE leaves
-# $d_k = 64$.
+# Only the first kind changes nothing, because turning and stretching a pair commutes with turning it: $G\, R_{s-t}\, G^{-1} = R_{s-t}$. The
+# others ruin the model. The rotations alone forbid them: with these switched off, no kind moves any logit by more than 0.001. But what
+# is left then, one matrix for each head, is a worse model, as the last line shows.
 
-# %% [markdown] id="decoupled"
-# With RoPE on keys that come from latent vectors, all keys would have to be rebuilt in every step.
+# %% [markdown] id="real-left"
+# So of the 4,096 idle numbers RoPE leaves 64, an angle and a stretch for each of 32 pairs.
+
+# %% [markdown] id="pays"
+# ## When does it pay?
 #
-# The way out in DeepSeek-V2 is to **decouple** the two jobs. The content part has no positions, and is absorbed. Beside it,
-# each query gets a few rotary features, and each token *one* rotary key that all heads share,
-# $k^R_t = \mathrm{RoPE}(x_t W_{KR})$:
+# So far absorbing costs more. The factors of our trained head hold 73,728 numbers, but $W$ holds $576^2 = 331\,776$, and it compares
+# vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave the factors in the machine.
+
+# %% [markdown] id="cache"
+# It would pay if those who answer were *short* vectors, and many, while few ask. That is a cache. DeepSeek-V2 makes keys and values in
+# two steps. A matrix takes the token *down* to a **latent vector** of $d_c = 512$ numbers, $c_t = x_t W_{DKV}$, which is kept. (We come to
+# the other 64 of the 576.) For each head, two matrices take it *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
+
+# %% [markdown] id="latent"
+# Now let one new token ask. Its query $q$ meets all keys:
+#
+# $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \label{absorbed-latent-keys}$$
+#
+# On the left $W_{UK}$ is applied to every token of the past. On the right it is absorbed by the query, once, and the query so *lifted* is
+# compared with the latent vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals
+# $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values,
+# for all heads.
+#
+# What is given up is rank: all keys and values of a token, $32\,768$ numbers, are settled by 512.
+
+# %% [markdown] id="step-turn"
+# **Your turn: a step in which no key is made.** {turn}`step-among-latents`
+
+# %% id="step-turn-code" tags=["your-turn"]
+my_step = ...  # your function
+check("step-among-latents", my_step)
+
+# %% [markdown] id="step-ours" tags=["ours"]
+# ```python
+# def my_step(query, latent, up_key, up_value):
+#     lifted = (up_key @ query[:, :, None])[:, :, 0]  # (H, d_c)
+#     terms = np.exp(lifted @ latent.T / np.sqrt(query.shape[1]))  # (H, T)
+#     averages = terms @ latent / terms.sum(axis=1, keepdims=True)
+#     return (averages[:, None] @ up_value)[:, 0]
+# ```
+
+# %% [markdown] id="weigh"
+# We weigh your step against one that makes all keys and values:
+
+# %% id="steps"
+from attn_course.reference import attention
+
+
+def rebuilt(query, latent, up_key, up_value):
+    key, value = latent @ up_key, latent @ up_value  # (H, T, d_k), (H, T, d_v)
+    return attention(query[:, None], key, value)[:, 0]
+
+
+# %% id="steps-absorbed"
+def step(query, latent, up_key, up_value):
+    if my_step is not ...:
+        return my_step(query, latent, up_key, up_value)
+    lifted = query[:, None] @ up_key.swapaxes(1, 2)  # until then, the course's
+    averages = attention(lifted, latent, latent, scale=query.shape[1] ** -0.5)
+    return (averages @ up_value)[:, 0]
+
+
+# %% [markdown] id="weigh-predict"
+# The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, behind 1,024 tokens.
+# **Predict** about how many times as many products of two numbers `rebuilt` takes.
+
+# %% id="weigh-code" tags=["predicted"]
+rng, H, T, d_c, d_k = np.random.default_rng(0), 128, 1024, 512, 128
+up_key, up_value = rng.standard_normal((2, H, d_c, d_k), dtype=np.float32) / 20
+latent = rng.standard_normal((T, d_c), dtype=np.float32)
+query = rng.standard_normal((H, d_k), dtype=np.float32)
+inputs = query, latent, up_key, up_value
+print("same outputs:", np.allclose(rebuilt(*inputs), step(*inputs), atol=1e-4))
+products = [2 * T * H * (d_c + 1) * d_k, 2 * H * d_c * d_k + 2 * T * H * d_c]
+made, met = (number / 1e9 for number in products)
+print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as many")
+
+# %% [markdown] id="weigh-answer" tags=["answer"]
+# The first takes 114 times as many. Making keys and values costs $T\, d_c \cdot 2\, d_k$ products for each head, while your step has
+# $2\, T\, d_c$, and beside them only the way of one query, and of one average.
+
+# %% id="weigh-time" tags=["live"]
+import time
+
+seconds = []
+for attend in (rebuilt, step):
+    begin = time.perf_counter()
+    attend(*inputs)
+    seconds.append(time.perf_counter() - begin)
+print(f"your step is {seconds[0] / seconds[1]:.0f} times as fast")
+
+# %% [markdown] id="weigh-prompt"
+# In four runs here it was 30 to 100 times as fast, as it also has to read its matrices. With a prompt it is the other way round. If all
+# $T$ tokens ask, each latent vector goes up once for $T$ queries, and rebuilding costs little, while the absorbed form compares vectors of
+# 512 numbers instead of 128 and needs up to four times the products. So it pays to read a prompt with keys, and to write without them.
+
+# %% [markdown] id="decouple"
+# ## And the rotation?
+#
+# But a rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
+# features of their own. The content is not turned, and is absorbed. Beside it stands a **rotary part** that is not absorbed: each query
+# has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows in two parts,
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$
 #
-# The scale counts all features: $1 / \sqrt{d_{\mathrm{head}} + d_R}$. Kept for each token: $c_t$ and $k^R_t$.
-
-# %% [markdown] id="flow"
-# Follow one token through a head. On the left it is projected four times. The framed matrices in the middle are all that is
-# kept; from them keys and values of the whole past are rebuilt.
-
-# %% id="flow-figure"
-figures.latent_flow(absorbed=False)
+# Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers.
 
 # %% [markdown] id="together"
-# In DeepSeek-V2 the queries come from a latent vector too, $C^Q = X W_{DQ}$ (for memory in training; old queries are never
-# needed). Everything together:
+# In DeepSeek-V2 the queries come from latent vectors $C^Q$ as well. With all of it, $M$ for the causal mask, and $d_R$ for the 64 features,
 #
 # $$\begin{gathered}
 # Z = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{C^Q W_h C^\top + Q_h^R K^{R\top}}{\sqrt{d_{\mathrm{head}} + d_R}} + M\Bigr)
 # \, C\, U_h, \\
-# W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \end{gathered} \label{absorbed-latent-attention}$$
+# W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-latent-attention}$$
 #
-# with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
-# **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
+# It is {eq}`absorbed-multi-head-attention` with $C$ in the place of $X$, and a rotary part beside it. Follow one token through one head.
+# Which of the matrices grow with the text?
 
-# %% id="together-code" tags=["predicted"]
-from attn_course.reference import LatentWeights, latent_attention
-from attn_course.reference import latent_attention_absorbed
-
-shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
-weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))
-tokens = rng.normal(size=(9, 6))
-for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)):
-    naive = latent_attention(tokens, weights, n_heads=2, positions=where)
-    short = latent_attention_absorbed(tokens, weights, n_heads=2, positions=where)
-    close = np.abs(naive - short).max() < 1e-12
-    print(f"positions {name:9}: largest difference below 1e-12: {close}")
-
-# %% [markdown] id="together-answer" tags=["answer"]
-# They agree, with both kinds of positions: the content part knows no positions, so it may be absorbed as before, and both forms compute the
-# rotary part in the same way.
-
-# %% [markdown] id="flow-absorbed"
-# Absorbed, the same head keeps the same matrices, but $W_{UK}$ has moved to the left, where it lifts the one new query, and
-# $W_{UV}$ to the far right, behind the average. No matrix with a row for each token is made any more, except the scores.
-
-# %% id="flow-absorbed-figure"
+# %% id="flow-figure"
 figures.latent_flow(absorbed=True)
 
-# %% [markdown] id="bytes"
-# ## What is kept
+# %% [markdown] id="own"
+# ## Your own latent layer
 #
-# For each token and layer, with $b$ bytes for a number:
-#
-# $$\begin{gathered}
-# \text{bytes}_{\text{latent}} = b\,(d_c + d_R), \\
-# \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \end{gathered}
-# \label{latent-cache-bytes}$$
-#
-# The number of heads is gone. DeepSeek-V2 chose
-#
-# $$\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad
-#  d_c = 4\, d_{\mathrm{head}}, \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}} \label{latent-cache-equivalent-groups}$$
-#
-# as many bytes as grouped attention with $H_{kv} = 2.25$ groups (its § 2.1.4). **Predict** the order of these models by bytes per
-# token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
-# layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
+# Only $C$ and $K^R$ grow, and they are kept. Your step need not even learn about rotary parts. Seen from the cache, $k^R$ is one more piece
+# of a latent vector, which every head takes up by the identity and no value uses. So a layer of this kind takes thirty lines of NumPy:
 
-# %% id="bytes-figure" tags=["predicted"]
-sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
-sizes += [("DeepSeek 67B", "grouped", 8, 128, 95)]
-sizes += [("Llama 3 8B", "grouped", 8, 128, 32)]
-sizes += [("Falcon 7B", "multi-query", 1, 64, 32)]
-models = []
-for name, kind, n, width, n_layers in sizes:
-    cache = costs.cache_bytes_per_token(n, width, width, n_layers=n_layers)
-    models.append((name, kind, cache))
-cache = costs.latent_cache_bytes_per_token(512, 64, n_layers=60)
-models.insert(3, ("DeepSeek-V2", "latent", cache))
-figures.cache_sizes(models)
 
-# %% [markdown] id="bytes-answer" tags=["answer"]
-# From the most bytes to the fewest the order is Llama 2 7B, DeepSeek 67B, Llama 3 8B, DeepSeek-V2, Falcon 7B. V2, with 236 billion
-# parameters, keeps about half of what Llama 3 8B keeps.
+# %% id="own-parts"
+def turn(x, place):  # RoPE, for a vector or for one in each head
+    a, b = np.split(x, 2, axis=-1)
+    angle = place * 10_000.0 ** (-np.arange(a.shape[-1]) / a.shape[-1])
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
 
-# %% [markdown] id="bytes-claim-notice"
-# What does a latent vector save at each step of writing, and what does it cost? Move the sliders of the card: at how many heads would
-# multi-head attention be as small as the latent cache? And which latent width equals multi-query attention?
 
-# %% id="explorable"
-figures.latent_explorable()
+# %% id="own-widened"
+def widened(up_key, up_value, d_rope):  # the rotary key goes up by the identity
+    n_heads, d_c, d_k = up_key.shape
+    key = np.zeros((n_heads, d_c + d_rope, d_k + d_rope))
+    key[:, :d_c, :d_k], key[:, d_c:, d_k:] = up_key, np.eye(d_rope)
+    return key, np.pad(up_value, ((0, 0), (0, d_rope), (0, 0)))
 
-# %% [markdown] id="explorable-answer"
-# Multi-head attention never gets there with more than two heads of that width: the latent cache equals 2.25. And
-# $d_c + d_R = 2 d_{\mathrm{head}} = 256$ with $d_R = 64$ leaves $d_c = 192$ for the size of multi-query attention.
 
-# %% [markdown] id="module"
-# ## Measured
-#
-# `LatentAttention` is the trainable layer, with both forms on one set of weights and one cache; its cache holds what
-# {eq}`latent-cache-bytes` says. We fill it with our NumPy weights (`norm=False` leaves out the norms of DeepSeek-V2's latent vectors, which
-# our formulas do not have), decode token by token, and weigh the cache: `MeasuredCache` adds up the memory its tensors really
-# hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
+# %% id="own-layer"
+def write(x, w, attend):  # one token after the other
+    kept, outputs = [], []
+    ups = widened(w["up_key"], w["up_value"], w["key_rope"].shape[1])
+    for place, token in enumerate(x):
+        kept.append(np.append(token @ w["down"], turn(token @ w["key_rope"], place)))
+        query = [token @ w["query"], turn(token @ w["query_rope"], place)]
+        heads = attend(np.concatenate(query, axis=1), np.array(kept), *ups)
+        outputs.append(heads.ravel() @ w["output"])
+    return np.array(outputs), len(kept[0])
 
-# %% id="module-code" tags=["predicted"]
-import torch
 
-from attn_course.modules import LatentAttention, MeasuredCache
+# %% id="own-run"
+H, d, d_c, d_k, d_rope = 8, 32, 12, 6, 4
+shapes = {"down": (d, d_c), "key_rope": (d, d_rope)}
+shapes |= {"query": (H, d, d_k), "query_rope": (H, d, d_rope)}
+shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k)}
+w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
+w["output"] = rng.normal(size=(H * d_k, d))
+text = rng.normal(size=(20, d))
 
-as_tensors = {name: torch.tensor(w) for name, w in vars(weights).items()}
-layer = LatentAttention.from_weights(as_tensors, n_heads=2, norm=False)
-layer.requires_grad_(False)
-cache, text = MeasuredCache(), torch.tensor(tokens)
-forms = ["absorbed" if t % 2 else "naive" for t in range(9)]
-steps = [layer(text[t : t + 1], cache=cache, form=form) for t, form in enumerate(forms)]
-reference = latent_attention(tokens, weights, n_heads=2, positions=np.arange(9))
-print("decoded in mixed forms = full pass:", np.allclose(torch.cat(steps), reference))
-print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 + 2))
+# %% id="own-compared"
+with_keys, without = (write(text, w, attend) for attend in (rebuilt, step))
+print("same outputs:", np.allclose(with_keys[0], without[0]))
+print("kept of a token:", without[1], "numbers; all keys and values:", 2 * H * d_k)
 
-# %% [markdown] id="module-answer" tags=["answer"]
-# The cache holds 504 bytes: $5 + 2$ numbers of 8 bytes for each of the 9 tokens, as {eq}`latent-cache-bytes` says. Every other step was
-# naive and every other absorbed, and still the outputs are those of a full pass, because both forms keep the same cache.
-
-# %% [markdown] id="measured"
-# Now the same layer, larger: heads as in DeepSeek-V2
-# ($d_{\mathrm{head}} = 128$, $d_c = 512$, $d_R = 64$), but 8 of them, $d = 256$, float32, one thread of a CPU. Stored are the
-# bytes held, the FLOPs that torch counts while it runs, and the CPU time. **Predict** from {eq}`absorption-gain-at-decoding` how many
-# times as long the naive step behind 1024 tokens is, in FLOPs and in time.
-
-# %% id="measured-code" tags=["predicted"]
-from attn_course.lessons.absorption.experiments import DECODING
-
-measured, forms = DECODING.load(), ("naive", "absorbed")
-for name, held in measured.results[0]["bytes per token"].items():
-    print(f"{name:20} holds {held:6.0f} bytes per token")
-ratios = {}
-for kind in ("step", "prompt"):
-    for unit in ("flops", "ms"):
-        naive, absorbed = (measured.values(f"{kind} {unit}", form) for form in forms)
-        ratios[kind, unit] = (naive / absorbed)[:, -1]
-print("a step behind 1024 tokens, naive over absorbed:", end=" ")
-print("FLOPs", ratios["step", "flops"].round(1))
-print("a prompt of 1024 tokens, naive over absorbed:", end=" ")
-print("FLOPs", ratios["prompt", "flops"].round(2))
-
-# %% id="measured-figure" tags=["predicted"]
-step_ms = [measured.values("step ms", form).mean(axis=0) for form in forms]
-figures.step_times(measured.results[0]["lengths"], *step_ms)
-
-# %% [markdown] id="measured-notice" tags=["answer"]
-# A step takes 100 times fewer FLOPs when absorbed: {eq}`absorption-gain-at-decoding` says 128 in the limit, and the projections that both
-# forms share take their part. In **time** it gains only about ten times: a step also reads weights and cache and starts many small
-# operations, which no count of products sees. The cache holds 2304 bytes, exactly $4 \cdot 576$.
-#
-# A prompt takes 2.4 times the FLOPs when absorbed. The ranking at decoding held for every seed.
-
-# %% [markdown] id="limits"
-# ## Limits
-#
-# - **A trained model cannot simply be cut**: our wide head at rank 2 failed, and keys and values compress only as far as they
-#   repeat themselves.
-# - **RoPE on the content** forbids absorption; models that have it must be changed and trained on.
-# - **Biases**: a key bias cancels only without softcap and rotation; a value bias is a constant only in rows that sum to 1.
-# - **Heads on several devices** divide a multi-head cache among them; of the latent cache each device needs all.
-# - **Circuits** are exact for one layer. With norms, networks and more layers between, the tables say less (Elhage et al.).
+# %% [markdown] id="own-notice"
+# Both agree at all 20 places, rotations included. Each of the 8 heads has had keys and values of its own, 96 numbers of a token, of which 16
+# were kept, and your step has made none. Change the sizes: with more heads, what is kept stays the same.
 
 # %% id="verify-lesson"
 verify_lesson("absorption")
@@ -764,40 +435,151 @@ verify_lesson("absorption")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shape or cost |
-# |---|---|---|
-# | form, rows | $W = W_Q W_K^\top$, {eq}`absorbed-score` | $(d, d)$, rank at most $d_k$ |
-# | form, columns | $X^\top W_K^\top W_Q X$, {eq}`absorbed-scores-in-columns` | softmax down the columns |
-# | gauge | $W_Q G,\; W_K G^{-\top}$, {eq}`query-key-gauge-freedom` | $d_k^2$ idle numbers |
-# | circuits | $W_h = W_Q^{(h)} W_K^{(h)\top}$, $U_h = W_V^{(h)} W_O^{(h)}$, {eq}`absorbed-multi-head-attention` | where to look, what to write |
-# | biases | $b_K$ cancels, {eq}`key-bias-cancels`; $b_V$ becomes $b_V W_O$, {eq}`value-bias-becomes-constant` | no softcap, no RoPE; rows that sum to 1 |
-# | latent keys | $q\,(c\,W_{UK})^\top = (q\,W_{UK}^\top)\,c^\top$, {eq}`absorbed-latent-keys` | cache $d_c$ |
-# | decoupled | content, absorbed, plus rotary, {eq}`decoupled-rope-score` | scale $1/\sqrt{d_{\mathrm{head}} + d_R}$ |
-# | gain | decode about $(d_k + d_v)/2$, {eq}`absorption-gain-at-decoding`; prefill $(d_k + d_v)/(2 d_c)$, {eq}`absorption-loss-at-prefill` | naive over absorbed |
-# | bytes | $b\,(d_c + d_R)$, {eq}`latent-cache-bytes` | per token and layer |
+# | what | formula |
+# |---|---|
+# | two into one, {eq}`absorbed-score` | {key}`absorbed-score` |
+# | a layer, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
+# | gauge, {eq}`query-key-gauge-freedom` | {key}`query-key-gauge-freedom` |
+# | latent attention, {eq}`absorbed-latent-attention` | {key}`absorbed-latent-attention` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$ (in columns $W_K^\top W_Q$) and the scale; outputs only $W_V W_O$.
-# - Queries and keys are defined up to a gauge: read $W$ and $U$, not single entries of a query.
-# - The symmetric part of $W$ scores pairs, the antisymmetric part gives the direction.
-# - A key bias cancels in plain attention; a value bias becomes a constant where rows sum to 1.
-# - Multiplied out, matrices cost more; re-bracketing pays when few queries meet many short cached vectors.
-# - Latent attention keeps $c_t$ and one rotary key: in DeepSeek-V2 2.25 groups' worth for 128 heads.
-# - RoPE and up-projection do not commute; decoupled features carry the positions.
+# - Scores need only $W_Q W_K^\top$ and the scale, outputs only $W_V W_O$, if nothing stands between. A key's bias drops out; a
+#   rotation forbids one matrix for all.
+# - Queries and keys are settled up to a gauge, so read $W$, not the entries of a query.
+# - Absorbing pays where few queries meet many short vectors: in writing, not in reading a prompt.
 #
-# Now the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+# How can a query be compared with a key that nobody has made? The matrix that would make the key changes sides. The query takes it along
+# once, and then meets what is kept. Only the positions need a key that is there. Next, lesson {lesson}`linear` gives up the softmax; first
+# come the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+
+# %% [markdown] id="travel"
+# ## Deeper: how far does a matrix travel?
+#
+# $W_V$ passes through every average, because $P$ acts on the other side:
+#
+# $$\bigl(P\,(X W_V)\bigr)\, W_O = P X\, (W_V W_O) \label{absorbed-value-projection}$$
+#
+# and the up-projection of latent values passes with it:
+#
+# $$\Bigl( \sum_j p_j\, (c_j W_{UV}) \Bigr) W_O = \Bigl( \sum_j p_j\, c_j \Bigr) \bigl( W_{UV} W_O \bigr) \label{absorbed-latent-values}$$
+#
+# "So it can be absorbed into the feed-forward network that follows", one text goes on. But what follows reads $X + P X U$, and even without
+# the norm that stands there, the path beside the layer needs $W_1$ as it is:
+#
+# $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
+
+# %% id="travel-code"
+from attn_course import show
+
+show("residual-blocks-absorption", wrong="one matrix for both paths")
+
+# %% [markdown] id="travel-bias"
+# Biases travel as well, if rows of weights sum to 1 ($l$ runs over the keys):
+#
+# $$P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O) \label{value-bias-becomes-constant}$$
+#
+# $$\begin{gathered}
+# \sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j \\
+# = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j \end{gathered} \label{key-bias-cancels}$$
+#
+# For which of these does a key's bias matter after all: a causal mask, a softcap ($c \tanh(s / c)$ instead of $s$), or RoPE on the biased
+# key?
+
+# %% id="travel-biases"
+tokens, wide = rng.normal(size=(5, 4)), rng.normal(size=(2, 4, 2))
+b_query, b_key = rng.normal(size=(2, 2))
+options = {"causal": {"is_causal": True}, "softcap": {"softcap": 2.0}, "RoPE": {}}
+for name, option in options.items():
+    place = np.arange(5) * (name == "RoPE")  # the others stand at place 0
+    query = rope(tokens @ wide[0] + b_query, place)
+    keys = (rope(tokens @ wide[1] + b, place) for b in (0, b_key))
+    plain, biased = (attention(query, key, tokens, **option) for key in keys)
+    print(f"{name:8} the key's bias matters: {not np.allclose(plain, biased)}")
+
+# %% [markdown] id="travel-notice"
+# A mask takes keys away and leaves the constant alone. A softcap bends large scores more than small ones, and RoPE turns the bias by
+# another angle at every key, so there the term is no constant.
+
+# %% [markdown] id="read"
+# ## Deeper: what may be read off one matrix?
+#
+# Does one token look at another as the other looks at it? Split $W$ into a part that its transpose leaves alone, and one whose sign it
+# changes, $W = W_+ + W_-$ with $W_+ = \tfrac{1}{2} (W + W^\top)$ and $W_- = \tfrac{1}{2} (W - W^\top)$. The first scores a pair, whoever
+# asks, and it is all that a token's score with itself knows:
+#
+# $$x\, W\, x^\top = x\, W_+\, x^\top \label{self-score-symmetric-part}$$
+#
+# The second adds to one direction what it takes from the other, and so tells a question from its answer.
+# Our trained head finds a noun for a pronoun. Which of the two parts does it need?
+
+# %% id="read-code"
+for name, part in {"W": W, "W+": (W + W.T) / 2, "W-": (W - W.T) / 2}.items():
+    pairs = x @ part @ x.T
+    weights = softmax(np.where(np.tri(8) > 0, pairs, -np.inf))
+    print(f"{name:2} it asks cat {pairs[4, 1]:5.2f}, cat asks it {pairs[1, 4]:5.2f}")
+    print(f"   it gives cat the weight {weights[4, 1]:.2f}")
+
+# %% [markdown] id="read-notice"
+# It needs both, in nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
+# and 0.80.
+#
+# And which gauges does RoPE leave? For one pair of features, turned by the angle $\theta$,
+#
+# $$R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
+# \label{rotation-commutator}$$
+#
+# So for $\sin\theta \ne 0$ a matrix commutes with the turn only if it commutes with the quarter turn $J$, and then it is a turn times a
+# number. These are the gauges that SmolLM2 survived.
+
+# %% [markdown] id="count"
+# ## Deeper: from how many new tokens on is absorbing a loss?
+#
+# For the scores of one head and $T$ new tokens, with a multiply-add as 2 FLOPs,
+#
+# $$F_{\mathrm{factored}} = 4\,T d\, d_k + 2\,T^2 d_k, \qquad F_{\mathrm{absorbed}} = 2\,T d^2 + 2\,T^2 d
+# \label{factored-and-absorbed-flops}$$
+#
+# so without a latent vector it always is one, if $d_k \le d / 2$. With latent vectors, from the query to the outputs of $H$ heads, one new
+# token takes
+#
+# $$\begin{gathered}
+# F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \\
+# F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c \end{gathered}
+# \label{latent-decoding-flops}$$
+#
+# Rebuilding is done once for all new tokens, and everything else for each of them. Here is one whole layer of DeepSeek-V2, projections
+# included, for some of 4,096 tokens:
+
+# %% id="count-code"
+from attn_course import costs
+
+widths = {"d_query_latent": 1536, "d_latent": 512, "d_rope": 64}
+v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_head=128, d_v=128, **widths)
+for form in ("naive", "factored", "absorbed"):
+    new = (1, 64, 171, 1024, 4096)
+    flops = [costs.latent_attention_flops(v2, n, 4096, form=form) / 1e9 for n in new]
+    print(f"{form:9}", *(f"{n:8.1f}" for n in flops))
+
+# %% [markdown] id="count-notice"
+# "Factored" is your step. The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above it everywhere, for what saves is
+# the order of the products, not a new matrix. Exercise {task}`absorption-break-even` finds where the first two lines cross.
+#
+# The cache is the same in all three. For each token and layer, with $b$ bytes a number,
+#
+# $$\begin{gathered}
+# \text{bytes}_{\text{latent}} = b\,(d_c + d_R), \\
+# \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \end{gathered}
+# \label{latent-cache-bytes}$$
+#
+# so 576 numbers are as many as shared key heads would take if there were $2.25$ of them. But heads that share are equal, while all the 128
+# heads here differ.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - DeepSeek-AI (2024), [arXiv:2405.04434](https://arxiv.org/abs/2405.04434): latent attention (§ 2.1), its sizes, the
-#   comparison with 2.25 groups; all formulas in appendix C.
-# - N. Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": QK and OV circuits.
-# - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150), and J. Ainslie et al. (2023),
-#   [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): shared key heads.
+# - DeepSeek-AI (2024), [arXiv:2405.04434](https://arxiv.org/abs/2405.04434): latent attention (§ 2.1), its sizes; all formulas in appendix C.
+# - N. Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": a head as two matrices, where to look and what to write.
 # - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the rank of a head.
 # - J. Su et al. (2021), [arXiv:2104.09864](https://arxiv.org/abs/2104.09864): rotary positions.
-# - Sizes of models: the published `config.json` of each (Llama 2 7B, Llama 3 8B, Falcon 7B, DeepSeek 67B, DeepSeek-V2 and
-#   V2-Lite).

@@ -91,12 +91,9 @@ def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
 @pytest.mark.parametrize(
     ("label", "old", "new"),
     [
-        ("absorption-gain-at-decoding", "decode:", "prefill:"),
-        ("absorption-loss-at-prefill", r"\text{prefill:} \quad", ""),
         ("linear-and-softmax-slopes", r"S^\top \quad \text{(linear)}", r"S^\top \quad \text{(softmax)}"),
         ("attention-backward-flops", r", \qquad d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}", ""),
         ("additive-memory-overhead", r"= T_q\, T_k\, d_h", ""),
-        ("latent-cache-equivalent-groups", r", \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}", ""),
         ("output-of-a-query", r"z_i = \sum_", r"\sum_i z_i = \sum_i \sum_"),
         ("attention-weights", "} p_{ij} = 1", "} (p_{ij} - p_{ij}) = 0"),
         ("recurrent-linear-attention", r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad", ""),

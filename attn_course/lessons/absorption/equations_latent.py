@@ -3,17 +3,15 @@
 One latent row c_t = x_t W_DKV for each token; k_t = c_t W_UK, v_t = c_t W_UV for each head. Rows are positions.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import by_size, multiplications
+from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import named
 from attn_course.formulas import index, matrices, row, rows, vector
-from attn_course.formulas.givens import Of
 
 claim = about("J3")
 
@@ -42,45 +40,6 @@ def _(normal, T, d_c, d_v, d):
     return {**latent, "W_{UV}": normal(d_c, d_v), "W_O": normal(d_v, d)}
 
 
-@claim("joint-key-value-rank", rests_on="absorbed-latent-keys absorbed-latent-values")
-def _(normal, draw, n, H, d_k):
-    r"""\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c
-    where K_h = C W_UK, V_h = C W_UV with matrices of each head, C: T rows of length d_c
-    What is assumed: the keys and values of all heads together, one wide matrix, have low rank. That is how the cache can be small.
-        each head has a latent of its own: \le d_c -> = H\, d_c
-        always d_c: \le d_c -> = d_c
-    """
-    d_c = 2 * H - (n > H)  # each key head and each value head reads one direction of the latents: only all of them read them whole
-    rank = (1, d_c - 1, d_c)[draw]
-    latent = normal(d_c + n, rank) @ normal(rank, d_c)
-    keys, values = ([latent @ normal(d_c, 1) @ normal(1, d_k) for _ in range(H)] for _ in "KV")
-    return {"K": matrices(keys), "V": matrices(values), "H": H, "d_c": d_c}
-
-
-@claim(
-    "grouped-heads-as-latent",
-    serves="J3 H3",
-    rests_on="grouped-query-attention absorbed-latent-keys",
-    sizes="H g H_kv T d_head, H = g H_kv",
-)
-def _(normal, H, g, H_kv, T, d_head):
-    r"""c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \qquad
-        K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad r = \lfloor h / g \rfloor
-    where C: rows c_t ;; E_r = columns r d_head to (r + 1) d_head - 1 of the identity ;; g = H / H_kv ;; heads counted from 0
-    Grouped-query attention is latent attention whose up-projections only copy; learned ones can do more with the same cache.
-        heads tiled, the remainder for the quotient: \lfloor h / g \rfloor -> h - g \lfloor h / g \rfloor
-        values from the keys' half: H_{kv} + ->
-        the width of the keys alone: = 2\, -> =
-    """
-    both = normal(2, H_kv, T, d_head)
-    C = reference.merge_heads(both.reshape(2 * H_kv, T, d_head))
-    copies = reference.split_heads(np.eye(C.shape[1]), 2 * H_kv)
-    heads = {name: matrices(head, start=0) for name, head in zip("KV", reference.repeat_key_value(both, g), strict=True)}
-    tokens = {name: rows(head.swapaxes(0, 1), start=(1, 0)) for name, head in zip("kv", both, strict=True)}
-    widths = {"d_c": C.shape[1], r"d_{\mathrm{head}}": d_head, "H_{kv}": H_kv, "g": g}
-    return {"c": rows(C), "C": C, "E": matrices(copies, start=0), **heads, **tokens, **widths}
-
-
 # ---- what absorbing saves, and when
 def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[int, int]:
     """Count, without and with absorbing, from some new queries over T latents to the outputs of the heads, one head like the other."""
@@ -104,42 +63,6 @@ def _(rng, draw, T, H, d_c, d_k, d_v):
     return {r"F_{\mathrm{naive}}": naive, r"F_{\mathrm{absorbed}}": absorbed, **sizes}
 
 
-def flops_by_length(count: Callable[[int], tuple[int, int]]) -> dict[str, Any]:
-    """Return both costs as polynomials in T."""
-
-    def cost(way: int) -> Of:
-        return by_size(lambda T: count(T)[way], "T")
-
-    return {r"F_{\mathrm{naive}}": cost(0), r"F_{\mathrm{absorbed}}": cost(1)}
-
-
-@claim("absorption-gain-at-decoding", rests_on="latent-decoding-flops")
-def _(rng, draw, H, d_c, d_k, d_v):
-    r"""\text{decode:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{(d_c + 1)(d_k + d_v)}{2\, d_c}
-    where one new token
-    About (d_k + d_v) / 2, which is 128 for d_k = d_v = 128: the price of rebuilding the past at every step.
-        upside down: \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{2\, d_c}{(d_c + 1)(d_k + d_v)}
-        as in prefill: \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}
-    """
-    d_v = d_k if draw == 1 else d_v
-    counted = flops_by_length(lambda T: step_flops(1, T, H, d_c, d_k, d_v))
-    return {"T": rng.uniform(1, 9), **counted, "d_c": d_c, "d_k": d_k, "d_v": d_v}
-
-
-@claim("absorption-loss-at-prefill", rests_on="latent-decoding-flops")
-def _(rng, draw, H, d_c, d_k, d_v):
-    r"""\text{prefill:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}
-    where all T tokens new
-    Each latent is then projected up once for T queries; absorbed dot products are longer, for d_c = 4 d_k = 4 d_v four times.
-        absorbing saves as much as in decoding:
-            \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{(d_c + 1)(d_k + d_v)}{2\, d_c}
-        upside down: \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{2\, d_c}{d_k + d_v}
-    """
-    d_v = d_k if draw == 1 else d_v
-    counted = flops_by_length(lambda T: step_flops(T, T, H, d_c, d_k, d_v))
-    return {"T": rng.uniform(1, 9), **counted, "d_c": d_c, "d_k": d_k, "d_v": d_v}
-
-
 # ---- rotary positions
 def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
     """Return R_t for t from -2n to 2n, what RoPE makes of the rows of the identity, and positions s, t from 1 to n."""
@@ -148,27 +71,16 @@ def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
     return {"R": matrices(turned, start=-2 * n), "s": index(1, n), "t": index(1, n)}
 
 
-@claim("rope-depends-on-distance", rests_on="rotations-compose")
-def _(normal, rng, n, m):
-    r"""(q R_s)\,(k R_t)^\top = q\, R_{s - t}\, k^\top
+@claim("rope-blocks-absorption", rests_on="absorbed-score rotations-compose")
+def _(normal, rng, n, m, d):
+    r"""(x_s W_Q R_s)\,(x_t W_K R_t)^\top = x_s W_Q\, R_{s - t}\, W_K^\top\, x_t^\top
     where R_t rotates each pair of features by t times its frequency
-    Rotations add, and the transpose turns back: the score knows the distance only.
-        the angles add: - -> +
-        the query alone is rotated: R_{s - t} -> R_s
+    The rotation stands between the two matrices and changes with the distance: there is no one matrix for all pairs of tokens.
+        one matrix for all distances: R_{s - t}\, ->
+        the angles add: - t -> + t
+        the query alone is rotated: R_{s - t}\, -> R_s\,
     """
-    return {**rotations(rng, n, m), "q": row(normal(2 * m)), "k": row(normal(2 * m))}
-
-
-@claim("rope-blocks-absorption", rests_on="absorbed-latent-keys rope-depends-on-distance")
-def _(normal, rng, n, m, w):
-    r"""(q R_s)\,(c_t W_{UK} R_t)^\top = q\, R_{s - t}\, W_{UK}^\top\, c_t^\top
-    The rotation stands between query and up-projection and changes with the distance: q W_UK^T cannot be prepared once.
-        absorbed first, rotated afterwards: R_{s - t}\, W_{UK}^\top\, -> W_{UK}^\top\, R_{s - t}\,
-        the latents rotated instead of the keys: (q R_s)\,(c_t W_{UK} R_t)^\top = (q\, W_{UK}^\top R_s)\, (c_t R_t)^\top
-        no rotation left: R_{s - t}\, -> R_s\,
-    """
-    latent = {"c": rows(normal(n, 2 * w)), "W_{UK}": normal(2 * w, 2 * m)}
-    return {**rotations(rng, n, m), "q": row(normal(2 * m)), **latent}
+    return {**rotations(rng, n, m), "x": rows(normal(n, d)), **named(normal, W_Q=(d, 2 * m), W_K=(d, 2 * m))}
 
 
 @claim("rotation-commutator", rests_on="rope-blocks-absorption")
@@ -195,7 +107,7 @@ def _(normal, d_head, d_R):
     return {name: row(part) for name, part in parts.items()}
 
 
-@claim("absorbed-latent-attention", rests_on="absorbed-latent-keys absorbed-latent-values decoupled-rope-score")
+@claim("absorbed-latent-attention", rests_on="absorbed-latent-keys decoupled-rope-score")
 def _(normal, draw, T, H, d, d_q, d_c, d_head, d_v, m):
     r"""Z = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{C^Q W_h C^\top + Q_h^R K^{R\top}}{\sqrt{d_{\mathrm{head}} + d_R}}
         + M\Bigr)\, C\, U_h, \qquad W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)}
@@ -241,17 +153,3 @@ def _(rng, draw, T, d_c, d_R, H_kv, d_head):
     bytes_kept = {"latent": cached(dtype, T, d_c, other=d_R) / T, "keys and values": cached(dtype, H_kv, T, d_head, other=d_head) / T}
     sizes = {"b": dtype.itemsize, "d_c": d_c, "d_R": d_R, "H_{kv}": H_kv, r"d_{\mathrm{head}}": d_head}
     return {**{rf"\text{{bytes}}_{{\text{{{name}}}}}": number for name, number in bytes_kept.items()}, **sizes}
-
-
-@claim("latent-cache-equivalent-groups", serves="J3 H3", rests_on="latent-cache-bytes")
-def _(rng, n):
-    r"""\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad
-        d_c = 4\, d_{\mathrm{head}}, \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}
-    where H_kv: key heads that would fill the same cache ;; the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R = 64
-    How many key heads of grouped-query attention would fill the same cache: 2.25, where multi-head attention has 128.
-        as small as multi-query attention: \frac{9}{4} -> 1
-        a group holds keys only: 2\, d -> d
-    """
-    d_head, d_c, d_R = (size * n for size in (128, 512, 64))  # and layers that many times as wide
-    latent, group = (cached(np.dtype("float16"), 2, key, other=value) for key, value in ((d_c, d_R), (d_head, d_head)))
-    return {"H_{kv}": latent / group, r"d_{\mathrm{head}}": d_head, "d_c": d_c, "d_R": d_R}

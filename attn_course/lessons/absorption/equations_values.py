@@ -1,26 +1,10 @@
-"""Absorption: biases in one matrix, values into the output projection, their bias, and when not to absorb."""
+"""Absorption: values into the output projection, their bias, and when not to absorb."""
 
 from attn_course.equations.core import claim
 from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import named
 from attn_course.formulas import function, matrices, row
-from attn_course.lessons.absorption.equations import biased
 from attn_course.reference import absorb_query_key, absorb_value_output, multi_head_attention, softmax, split_heads
-
-
-@claim("biases-in-one-matrix", serves="J5 J1", rests_on="score-with-biases")
-def _(normal, T, d, d_k):
-    r"""(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top
-        = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \qquad
-        \tilde{x}_i = [\,x_i,\, 1\,]
-    where W = W_Q W_K^T
-    A constant feature takes the biases into the bilinear form.
-        the two bias terms exchanged: W_Q b_K^\top \\ b_Q W_K -> W_K b_Q^\top \\ b_K W_Q
-        the constant in front: \,x_i,\, 1\, -> \,1,\, x_i\,
-
-    One more row and column, and all that was said of rank, parts and gauge applies.
-    """
-    return biased(normal, T, d, d_k)
 
 
 # ---- values into the output projection
@@ -36,7 +20,7 @@ def _(normal, T, d, d_v):
     return {**named(normal, X=(T, d), W_V=(d, d_v), W_O=(d_v, d)), "P": softmax(normal(T, T))}
 
 
-@claim("absorbed-multi-head-attention", serves="J2 J4", rests_on="sum-of-head-maps absorbed-self-attention absorbed-value-projection")
+@claim("absorbed-multi-head-attention", serves="J2 J4", rests_on="sum-of-head-maps absorbed-score")
 def _(normal, T, H, d, d_k, d_v):
     r"""\mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \qquad
         W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)}
@@ -76,24 +60,9 @@ def _(normal, T, d, d_v):
 
 
 # ---- when not to absorb
-@claim("absorbed-matrices-are-larger", serves="J1", rests_on="absorbed-score", sizes="d H d_k, d = H d_k")
-def _(normal, d, H, d_k, draw):
-    r"""N_{\mathrm{absorbed}} = d^2, \qquad N_{\mathrm{factored}} = 2\, d\, d_k, \qquad
-        \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{H}{2}
-    where d_k = d / H ;; N: numbers to store for each head, W against W_Q and W_K
-    With more than two heads the product is larger than its factors: absorbing saves nothing by itself.
-        against one of the factors: 2\, d\, -> d\, ;; \frac{H -> H ;; H}{2} -> H
-        half as large: one matrix instead of two:
-            \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d\, d_k}{2\, d\, d_k} = \frac{1}{H} \frac{H}{2}
-    """
-    H = (1, 2, H)[draw]
-    d = H * d_k
-    wide = normal(2, d, d)
-    absorbed, factored = absorb_query_key(wide[0], wide[1], H)[0], split_heads(wide, H)[:, 0]
-    return {r"N_{\mathrm{absorbed}}": absorbed.size, r"N_{\mathrm{factored}}": factored.size, "d": d, "H": H, "d_k": d_k}
 
 
-@claim("factored-and-absorbed-flops", serves="J1", rests_on="absorbed-self-attention absorbed-matrices-are-larger")
+@claim("factored-and-absorbed-flops", serves="J1", rests_on="absorbed-score")
 def _(rng, T, d, d_k):
     r"""F_{\mathrm{factored}} = 4\,T d\, d_k + 2\,T^2 d_k, \qquad F_{\mathrm{absorbed}} = 2\,T d^2 + 2\,T^2 d
     where scores of one head for T tokens ;; a multiply-add counts 2

@@ -47,7 +47,7 @@ one head: 3 2 1 5
             `w_query` has n_heads * d_k columns; the scale belongs to one head, the root of d_k
         the scale of the matrix that comes out
             query.shape[2] -> len(w_query)
-            the form is large, but its scale is still that of the d_k terms of a score, {eq}`absorbed-self-attention`
+            the form is large, but its scale is still that of the d_k terms of a score, {eq}`absorbed-multi-head-attention`
         divided by d_k
             np.sqrt(query.shape[2]) -> query.shape[2]
             divide by the root of d_k, not by d_k
@@ -115,7 +115,7 @@ one position: 5 1 3
         W transposed, the scale put in
             w_key.T @ w_query -> w_query.T @ w_key
             the scale is right; but entry (j, i) is key j against query i, so the matrix between is W_K^T W_Q,
-            {eq}`absorbed-scores-in-columns`
+            {eq}`absorbed-attention-in-columns`
         W right, no scale
             ` / np.sqrt(len(w_query))` ->
             the product is right; the scores still need the scale 1 / sqrt(d_k)
@@ -334,7 +334,7 @@ def _form_to_read() -> dict[str, Any]:
     "read-bilinear-form",
     "Read a bilinear form",
     kind="figure",
-    equation="symmetric-and-antisymmetric-scores",
+    equation="self-score-symmetric-part",
     points=2,
     difficulty=2,
     minutes=8,
@@ -351,7 +351,7 @@ def _form_to_read() -> dict[str, Any]:
             W_+ takes half of the sum of both entries; half of the difference is W_-
         the sum not halved
             0.2 -> 0.4
-            W_+ has a factor 1/2, {eq}`symmetric-and-antisymmetric-scores`
+            W_+ has a factor 1/2: it is half of the sum of the form and its transpose
         one of the two entries
             0.2 -> -0.6
             entry (0, 2) of W_+ needs entry (0, 2) and entry (2, 0) of the form
@@ -420,4 +420,6 @@ ORDER = [
     "absorb-projections-and-biases",
     "gauge-of-the-values",
     "query-that-asks-latents",
+    "head-with-biases-absorbed",
+    "step-among-latents",
 ]

@@ -86,7 +86,7 @@ one column of keys: 5 1 7 2
     "joint-key-value-compression",
     "Compress keys and values together",
     kind="write",
-    equation="joint-key-value-rank",
+    equation="absorbed-latent-keys",
     points=2,
     difficulty=3,
     minutes=12,
@@ -129,8 +129,8 @@ one column of keys: 5 1 7 2
     """,
     why=r"""
         `left * singular` is a down-projection, the two parts of `right` are up-projections, and the latent vector between
-        serves keys and values. The lesson did better still: it compressed $X [W_K\; W_V]$, so that only directions that tokens have
-        were counted.
+        serves keys and values. With tokens $X$ at hand one would rather compress $X [W_K\; W_V]$, so that only directions that tokens
+        have are counted.
     """,
 )
 def my_joint(w_key, w_value, d_latent):

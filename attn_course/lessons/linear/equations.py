@@ -83,7 +83,7 @@ def _(normal, rng, n, draw):
     return {"x": rows(x), "c": vector(c), r"\phi": function(_monomials)}
 
 
-@claim("token-kernel-is-asymmetric", rests_on="symmetric-and-antisymmetric-scores")
+@claim("token-kernel-is-asymmetric", rests_on="asymmetry-of-scores absorbed-score")
 def _(normal, d):
     r"""\ln \kappa(x, y) - \ln \kappa(y, x) = x\, (W - W^\top)\, y^\top, \qquad \kappa(x, y) = e^{x W y^\top}
     where W = W_Q W_K^T

@@ -112,6 +112,27 @@ def step_in_torch(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_o
     return absorbed, averages, (averages[:, None] @ values_up).flatten() @ w_output
 
 
+def absorbed_with_a_constant_feature(w_query, b_query, w_key, b_key):
+    asks = np.vstack([w_query, b_query]) / math.sqrt(len(b_query))
+    both = asks @ w_key.T
+    return both[:-1], both[-1]
+
+
+def absorbed_in_torch(w_query, b_query, w_key, b_key):
+    w_query, b_query, w_key = (torch.from_numpy(a).float() for a in (w_query, b_query, w_key))
+    return torch.einsum("ac,bc->ab", w_query, w_key) * len(b_query) ** -0.5, w_key @ b_query * len(b_query) ** -0.5
+
+
+def step_head_by_head(query, latent, up_key, up_value):
+    heads = zip(query, up_key, up_value, strict=True)
+    return np.array([_softmax(latent @ (up @ q) / math.sqrt(len(q))) @ latent @ out for q, up, out in heads])
+
+
+def step_with_keys_made(query, latent, up_key, up_value):
+    query, latent, up_key, up_value = (torch.from_numpy(a).float() for a in (query, latent, up_key, up_value))
+    return torch.nn.functional.scaled_dot_product_attention(query[:, None], latent @ up_key, latent @ up_value)[:, 0]
+
+
 RIGHT = {
     "absorbed-head-matrices": [forms_with_einsum, forms_in_torch],
     "repair-columns-attention": [columns_by_rows, columns_in_torch],
@@ -127,6 +148,8 @@ RIGHT = {
     ],
     "repair-decoupled-scores": [decoupled_by_distance, decoupled_in_float32],
     "latent-decoding-step": [step_with_one_wide_key, step_in_torch],
+    "head-with-biases-absorbed": [absorbed_with_a_constant_feature, absorbed_in_torch],
+    "step-among-latents": [step_head_by_head, step_with_keys_made],
     "absorb-projections-and-biases": [
         [
             r"(x_i W_Q + b_Q) \, \bigl( x_j W_K + b_K \bigr)^{\top}",

@@ -387,4 +387,6 @@ ORDER = [
     "delta-rule-multiplied-out",
     "linear-attention-without-state",
     "fading-state-unrolled",
+    "one-chunk",
+    "one-delta-write",
 ]

@@ -10,8 +10,8 @@
 # %% [markdown] id="hook"
 # ## One bracket
 #
-# Attention multiplies three matrices, with a softmax after the first product. We leave the softmax out, and compute what remains in two
-# ways, for 2,000 tokens:
+# Attention multiplies three matrices, with a softmax after the first product. We leave it out, and compute what remains in two ways, for
+# 2,000 tokens:
 
 # %% id="hook-code"
 import numpy as np
@@ -70,8 +70,8 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
 # \label{exponential-scores-full-rank}$$
 #
-# So the exponential does not cost much, but with it there is no bracket to move, as no $m$ features make the same table. Linear attention is
-# *another* layer, not a faster way to compute the same one, and we must find out what it can do.
+# So the exponential costs little, but no $m$ features make the same table, and there is no bracket to move. Linear attention is *another*
+# layer, not a faster way to compute the same one, and we must find out what it can do.
 
 # %% [markdown] id="memory"
 # ## A memory, in three orders
@@ -243,8 +243,8 @@ check("one-delta-write", my_write)
 # %% [markdown] id="recall"
 # ## Who forgets what?
 #
-# We put both ways of writing to the test, with 16 people, 16 entries in a key, and 10 rooms. In random order, everybody is written once, or twice
-# with rooms drawn apart, and the last room counts. At the end we ask for everybody:
+# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order everybody is written once, or twice with rooms
+# drawn apart, and the last room counts. At the end we ask for all:
 
 # %% id="recall-code"
 def add(state, key, value):
@@ -283,9 +283,9 @@ for name, keys in (("right angles", np.eye(16)), ("random keys", random)):
         print(f"{name:12} written {times}x: sums {sums:.2f}, delta rule {delta:.2f}")
 
 # %% [markdown] id="recall-answer" tags=["answer"]
-# At right angles nothing interferes, and all is right, except by sums if people move. Then both rooms stand in the memory equally large, and in
-# about half of the cases it is the right one that is named. With random keys the delta rule wins if people move. But if everybody is written
-# once, sums are better, 0.94 against 0.77, although the delta rule reads each key without error just after it was written.
+# At right angles nothing interferes, and all is right, except by sums if people move. Then both rooms stand in the memory equally large, and about
+# half of the time the right one is named. With random keys the delta rule wins if people move. But if everybody is written once, sums are
+# better, 0.94 against 0.77, although the delta rule reads each key without error just after it was written.
 
 # %% [markdown] id="age"
 # What has it forgotten by the end? We sort the answers of this case by how many people were written since:
@@ -296,14 +296,14 @@ once["delta rule"] = shares["random keys", 1, correct]
 figures.recall_by_age(once)
 
 # %% [markdown] id="age-notice"
-# In a sum each pair suffers from the 15 others, whenever they came. The delta rule returns the newest pairs without error and loses the oldest,
-# because a write under the key $k$ erases the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes
-# $(15/16)^{15} \approx 0.38$ of it is left. (At right angles nothing is erased, and both lines are flat, at 1.) So neither memory is better in
-# itself. A sum never forgets and cannot be corrected, and the delta rule is up to date at the expense of the past.
+# In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
+# the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left. (At right
+# angles nothing is erased, and all answers were right.) So a sum never forgets and cannot be corrected, and the delta rule is up to date at the
+# expense of the past.
 
 # %% [markdown] id="trained"
 # These keys were drawn, but a layer learns its own. Does training find a way around? In a stored experiment one head with 8 entries in a key
-# reads 16 pairs and is asked for eight of them, in three trainings each:
+# reads 16 pairs and is asked for some of them:
 
 # %% id="trained-code"
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
@@ -314,14 +314,13 @@ for what, record in (("once", RECALL), ("twice", OVERWRITING)):
         print(f"written {what:5}: {name:25} {right.round(2)}")
 
 # %% [markdown] id="trained-notice"
-# Where keys are written twice, the order is the same. Where they are written once, sums and the delta rule are about equal. Softmax with its
-# cache of all pairs recalls everything, if it may prefer what is near. So a fixed state is cheap, but to recall much exactly takes a cache.
+# Written twice, the order is the same. Written once, sums and the delta rule are now about equal. Softmax with its cache of all pairs recalls
+# everything, if it may prefer what is near. So a fixed state is cheap, but to recall much exactly takes a cache.
 
 # %% [markdown] id="gate"
 # ## Forget on purpose
 #
-# The delta rule erases what it has under a key that comes again. Who leaves the house for good stays in the memory and takes up room. So a
-# **gate** lets the state fade before each write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
+# The delta rule erases under a key that comes again, but who leaves for good stays in the memory. So a **gate** lets the state fade before each write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
 #
 # $$\begin{gathered}
 # S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
@@ -357,9 +356,8 @@ for way in ("as they are", "less their mean"):
 # sum the mean is interference, and without it about 25 pairs fit.
 
 # %% [markdown] id="real-perplexity"
-# (While a text is read its mean key is not known, so that is a control and no repair.) What does the model guess with linear attention? We take
-# $\phi(x) = \mathrm{elu}(x) + 1$, which is positive, and divide by the sum of the weights. The control averages all visible values with
-# equal weights:
+# (While a text is read its mean key is not known, so that is a control and no repair.) How well does the model guess with linear attention? We
+# take the positive features $\mathrm{elu}(x) + 1$ and divide by the sum of the weights. As a control, all visible values get equal weights:
 
 # %% id="real-perplexity-code"
 for way in record.results[0]["perplexity"]:
@@ -373,8 +371,8 @@ for way in record.results[0]["perplexity"]:
 # %% [markdown] id="own"
 # ## A memory of your own
 #
-# This needs nothing but NumPy. It reads 5,000 messages such as "person 7 is in the lab", keeps 64 times 64 numbers, and then says where
-# everybody is. A cache would hold 5,000 keys and as many values:
+# This needs nothing but NumPy. It reads 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then says where everybody
+# is. A cache would hold 5,000 keys and as many values:
 
 # %% id="own-code"
 import zlib

@@ -247,6 +247,7 @@ check("one-delta-write", my_write)
 # We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order everybody is written once, or twice with rooms
 # drawn apart, and the last room counts. At the end we ask for all:
 
+
 # %% id="recall-code"
 def add(state, key, value):
     return state + np.outer(key, value)

@@ -76,8 +76,8 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 # ## A memory, in three orders
 #
 # What is the matrix in the right bracket? A matrix product is a sum over the inner index, so $K^\top V = \sum_j k_j v_j^\top$. Each token adds
-# an outer product, that is, it writes its value under its key. Let us write down who sits in which room. Ada has the key $(1, 0)$ and room 5,
-# Ben has $(0, 1)$ and room 2. A value is a single number here, so the matrix $S$ is a column, and
+# an outer product: it writes its value under its key. Say that Ada, with the key $(1, 0)$, sits in room 5, and Ben, with $(0, 1)$, in room 2. A
+# value is a single number here, so the matrix $S$ is a column, and
 #
 # $$S = \binom{1}{0} \cdot 5 + \binom{0}{1} \cdot 2 = \binom{5}{2}$$
 #
@@ -97,8 +97,8 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 
 # %% [markdown] id="chunks"
 # One form computes all pairs, and the other makes one tiny product after the other. A middle way is to cut the text into *chunks* of $C$
-# tokens. What was written before a chunk is in the state, and what is written inside it we read in the parallel form, under a mask $M$
-# with ones on and below its diagonal and zeros above. With the features of chunk $c$ in the rows of $Q_c$ and $K_c$,
+# tokens. What came before a chunk is read from the state, and what is inside it in the parallel form, under a mask $M$ with ones on and below
+# its diagonal and zeros above. With the features of chunk $c$ in the rows of $Q_c$ and $K_c$,
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \key{chunked-linear-attention}$$
 #
@@ -285,8 +285,8 @@ for name, keys in (("right angles", np.eye(16)), ("random keys", random)):
         print(f"{name:12} written {times}x: sums {sums:.0%}, delta rule {delta:.0%}")
 
 # %% [markdown] id="recall-answer" tags=["answer"]
-# At right angles nothing interferes, and all is right, except by sums if people move. Then both rooms stand in the memory equally large, and about
-# half of the time the right one is named. With random keys the delta rule wins if people move. But if everybody is written once, sums are
+# At right angles nothing interferes, and all is right, except by sums if people move. Then both rooms stand in the memory equally large, and the
+# right one is named about half of the time. With random keys the delta rule wins if people move. But if everybody is written once, sums are
 # better, by 94 to 77 percent, although the delta rule reads each key without error just after it was written.
 
 # %% [markdown] id="age"
@@ -426,10 +426,9 @@ verify_lesson("linear")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Without the softmax a bracket can be moved, and scores become a sum of outer products. It is another layer, as no finite number of features
-#   makes the table of exponentials.
-# - Parallel, recurrent and chunked are three orders of one sum, and chunks suit a processor best.
-# - The keys decide what a memory holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
+# - Without the softmax a bracket can be moved, and attention becomes a sum of outer products. It is another layer.
+# - Parallel, recurrent and chunked are three orders of this sum, and chunks suit a processor best.
+# - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
 # How can 64 times 64 numbers stand for 100,000 tokens? They cannot stand for all of them. A sum keeps a little of everything and cannot be

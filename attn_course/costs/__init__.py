@@ -12,7 +12,7 @@ from attn_course.costs.devices import head_parallel_bytes, ring_attention_bytes,
 from attn_course.costs.gated import gated_delta_rule_flops, hybrid_cache_bytes
 from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import multi_head_attention_flops, multi_head_parameters, projection_flops, recurrent_flops
-from attn_course.costs.linear import delta_rule_flops, linear_attention_crossover_length, linear_attention_flops
+from attn_course.costs.linear import delta_rule_flops, linear_attention_flops
 from attn_course.costs.long_context import (
     differential_attention_flops,
     mixed_cache_bytes,
@@ -53,7 +53,6 @@ __all__ = [
     "hybrid_cache_bytes",
     "latent_attention_flops",
     "latent_cache_bytes_per_token",
-    "linear_attention_crossover_length",
     "linear_attention_flops",
     "linear_state_bytes",
     "materialised_attention_bytes",

@@ -1,4 +1,4 @@
-"""Attention without softmax: FLOPs of its three forms, where it overtakes softmax attention, and the delta rule."""
+"""Attention without softmax: FLOPs of its three forms, and of the delta rule."""
 
 from typing import Literal
 
@@ -39,27 +39,6 @@ def linear_attention_flops(
     if form == "recurrent":
         return state
     return state + attention_flops(_pairs_in_chunks(length, length if form == "parallel" else chunk), d_phi, d_v)
-
-
-def linear_attention_crossover_length(d_k: int, d_v: int, d_phi: int | None = None, *, is_causal: bool = True) -> int:
-    r"""Return the shortest length at which linear attention takes fewer FLOPs than softmax attention.
-
-    .. math:: T (T + 1) (d_k + d_v) > 4\, T d_\phi d_v \;\Longleftrightarrow\; T > \frac{4 d_\phi d_v}{d_k + d_v} - 1
-
-    The recurrent form is cheaper at this length and every longer one. `d_phi`, the features after the feature map, is `d_k`
-    if left out. If not causal, softmax attention computes all T^2 pairs, and linear attention builds its one state before
-    it reads, at the same cost: the first length above Eq. linear-attention-crossover. Sizes below 1 raise ValueError.
-
-    With d_phi = d_k = d_v = d it is 2 d for causal attention, else d + 1: a feature map that multiplies the features moves
-    it as far. FLOPs are not time: the recurrent form does small products one after the other.
-
-    >>> linear_attention_crossover_length(64, 64), linear_attention_crossover_length(64, 64, is_causal=False)
-    (128, 65)
-    """
-    d_k, d_v, d_phi = require_counts(1, d_k=d_k, d_v=d_v, d_phi=d_k if d_phi is None else d_phi)
-    if require_flag("is_causal", is_causal):
-        return max(4 * d_phi * d_v // (d_k + d_v), 1)
-    return 2 * d_phi * d_v // (d_k + d_v) + 1
 
 
 def delta_rule_flops(length: int, d_k: int, d_v: int, *, form: Literal["recurrent", "chunked"] = "recurrent", chunk: int = 64) -> int:

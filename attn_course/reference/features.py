@@ -62,7 +62,7 @@ def positive_random_features(
 def draw_projections(
     d_k: int, n_features: int, rng: np.random.Generator, *, orthogonal: bool = False
 ) -> Float[np.ndarray, "n_features d_k"]:
-    """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. gaussian-moment-generating-function.
+    """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. positive-features-are-unbiased.
 
     `orthogonal`: make the vectors of each block of d_k orthogonal. Each on its own stays standard normal, so the
     estimate stays unbiased, and its variance falls.

@@ -46,7 +46,6 @@ recurrent_flops(1, 1, 1, n_gates=0) -> ValueError: n_gates must be 1 or more; go
 linear_attention_flops(1, 1, 1, form="loop") -> ValueError: form must be one of parallel, recurrent, chunked; got 'loop'
 linear_attention_flops(1, 1, 1, form="chunked", chunk=0) -> ValueError: chunk must be 1 or more; got 0
 linear_attention_flops(1, 1, 1, normalize="no") -> TypeError: normalize must be True or False; got str 'no'
-linear_attention_crossover_length(0, 1) -> ValueError: d_k must be 1 or more; got 0
 delta_rule_flops(1, 1, 1, form="parallel") -> ValueError: form must be one of recurrent, chunked; got 'parallel'
 gated_delta_rule_flops(1, 1, 1, form="parallel") -> ValueError: form must be one of recurrent, chunked; got 'parallel'
 gated_delta_rule_flops(1, 1, 1, per_channel=1) -> TypeError: per_channel must be True or False; got int 1

@@ -242,18 +242,6 @@ def test_the_normaliser_is_one_more_feature_of_the_values():
         assert costs.linear_attention_flops(13, 3, 5, form=form, chunk=5, normalize=True) == wanted
 
 
-@pytest.mark.parametrize(("d_k", "d_v", "d_phi"), [(3, 5, 3), (64, 64, 64), (2, 7, 31), (1, 1, 1), (5, 1, 2), (64, 128, 256)])
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_the_crossover_is_where_the_flops_of_softmax_attention_pass_those_of_linear_attention(d_k, d_v, d_phi, is_causal):
-    def linear_is_cheaper(length):
-        pairs = costs.attended_pairs(length, length, is_causal=is_causal)
-        return costs.linear_attention_flops(length, d_phi, d_v) < costs.attention_flops(pairs, d_k, d_v)
-
-    found = costs.linear_attention_crossover_length(d_k, d_v, d_phi, is_causal=is_causal)
-    cheaper = [length for length in range(1, 3 * found + 10) if linear_is_cheaper(length)]
-    assert cheaper == list(range(found, 3 * found + 10))
-
-
 def test_chunks_have_64_positions_unless_it_is_said_otherwise():
     for flops in (costs.linear_attention_flops, costs.delta_rule_flops):
         assert flops(200, 3, 5, form="chunked") == flops(200, 3, 5, form="chunked", chunk=64) != flops(200, 3, 5, form="chunked", chunk=65)

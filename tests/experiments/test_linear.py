@@ -19,15 +19,9 @@ from attn_course.lessons.linear.experiments import (
     conclude_recall,
     pairs,
 )
-from attn_course.lessons.linear.experiments_speed import (
-    causal_softmax,
-    conclude_speed,
-    crossing,
-    scores_first,
-    softmax_attention,
-    state_first,
-)
-from attn_course.modules.linear import LinearAttention, linear_attention
+from attn_course.lessons.linear.experiments_smollm2 import overlap, without_softmax
+from attn_course.lessons.linear.experiments_speed import conclude as conclude_speed
+from attn_course.modules.linear import LinearAttention
 
 
 def generator(seed=5):
@@ -88,31 +82,32 @@ def test_the_conclusions_of_the_trainings():
     assert not conclude_overwriting({"accuracies": {**twice, "softmax": [0.9] * 4}})["softmax without order: about half"]
 
 
-def test_what_is_timed_are_the_same_numbers():
-    query, key, value = torch.randn(3, 2, 5, 3, generator=generator(), dtype=torch.float64)
-    torch.testing.assert_close(scores_first(query, key, value), state_first(query, key, value))
-    causal = causal_softmax(query, key, value)
-    torch.testing.assert_close(causal[:, -1], softmax_attention(query, key, value)[:, -1])
-    torch.testing.assert_close(causal[:, 0], value[:, 0])
-    parallel = linear_attention(query, key, value, chunk=5)[0]
-    torch.testing.assert_close(parallel[:, -1], scores_first(query, key, value)[:, -1])
-
-
-def test_a_crossing_is_interpolated_and_never_beyond_the_lengths():
-    assert crossing([10, 20, 40], [0.5, 1.0, 2.0]) == pytest.approx(20)
-    assert crossing([10, 20, 40], [0.25, 0.5, 2.0]) == pytest.approx(20 * 2**0.5)
-    assert crossing([10, 20], [1.5, 3.0]) == 10
-    assert crossing([10, 20], [0.1, 0.2]) == 20
-
-
 def test_the_conclusion_of_the_speeds():
-    result = {
-        "predicted": {"128": 128.0},
-        "crossing": {"128": [90.0, 60.0]},
-        "doubling": {"softmax": 4.1, "chunked": 2.0},
-        "forms": {"recurrent": 50.0, "chunked": 3.0, "parallel": 9.0},
-    }
-    found = conclude_speed(result)
-    assert found.pop("slowest form at 512") == "recurrent"
+    ms = {"parallel": [1.0, 30.0, 500.0], "recurrent": [8.0, 32.0, 130.0], "chunked": [0.5, 2.0, 7.0]}
+    found = conclude_speed({"ms": ms})
+    assert found.pop("from slow to fast at the longest") == ["parallel", "recurrent", "chunked"]
     assert all(found.values())
-    assert not conclude_speed({**result, "crossing": {"128": [300.0, 60.0]}})["crossing of the brackets within a factor of two"]
+    found = conclude_speed({"ms": {**ms, "chunked": [2.0, 9.0, 99.0]}})
+    assert [value for value in found.values() if isinstance(value, bool)] == [False, False]
+
+
+def test_the_overlap_of_keys_is_that_of_a_loop():
+    keys = torch.randn(2, 5, 3, generator=generator())
+    for found, rows in zip(overlap(keys), keys, strict=True):
+        squares = [float(a @ b / (a.norm() * b.norm())) ** 2 for i, a in enumerate(rows) for j, b in enumerate(rows) if i != j]
+        assert found.item() == pytest.approx(sum(squares) / 20, rel=1e-5)
+
+
+def test_without_softmax_a_position_averages_what_it_sees_and_other_layers_keep_theirs():
+    query, key = torch.randn(9, 5, 64, generator=generator()), torch.randn(3, 5, 64, generator=generator(6))
+    value = torch.randn(3, 5, 4, generator=generator(7))
+    means = value.cumsum(-2) / torch.arange(1, 6)[:, None]
+    plain = without_softmax(True, 16)(query, key, value, layer=16)
+    torch.testing.assert_close(plain, means.repeat_interleave(3, dim=0))
+    weighed = without_softmax(False, 16)(query, key, value, layer=16)
+    torch.testing.assert_close(weighed[:, 0], value[:, 0].repeat_interleave(3, dim=0))
+    asked, keys = (torch.nn.functional.elu(a) + 1 for a in (query[4, 3] / 8, key[1, :4]))
+    weights = keys @ asked
+    torch.testing.assert_close(weighed[4, 3], weights @ value[1, :4] / weights.sum())
+    other = without_softmax(False, 16)(query, key, value, layer=15, is_causal=True, enable_gqa=True)
+    assert not torch.allclose(other, weighed)

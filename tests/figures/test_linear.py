@@ -10,42 +10,22 @@ from attn_course.lessons.linear import figures
 from attn_course.reference import delta_rule_attention, linear_attention
 from tests.figures.support import Pictures, card_html, described, rows_of_card
 
-KEYS = np.array([[1.0, 0.0], [0.6, 0.8]])
-VALUES = np.array([[1.0, 0.0, -1.0], [2.0, 0.5, 1.0]])
-SHARES = {"softmax": [1.0, 0.99], "delta rule": [0.98, 0.72]}
+SHARES = {"sums": [0.75, 1.0], "delta rule": [0.5, 0.99]}  # the oldest first
 
 DRAWN = [
     (
-        partial(figures.outer_products, KEYS, VALUES),
-        ["pair 1: rows (1.2, 0.3 and 0.6), (1.6, 0.4 and 0.8).", "state: the sum: rows (2.2, 0.3 and −0.4), (1.6, 0.4 and 0.8)."],
+        partial(figures.recall_by_age, SHARES),
+        ["for 0 and 1 pairs written since. sums: 1.00 and 0.75. delta rule: 0.99 and 0.50."],
     ),
-    (
-        partial(figures.feature_errors, [0.0, 90.0, 180.0], [7.3, 2.0, 0.0], [0.0, 1.5, 5.0]),
-        ["Positive: 7.3 and 0.0 at 0 and 180 degrees. Sines and cosines: 0.0 and 5.0 at 0 and 180 degrees."],
-    ),
-    (
-        partial(figures.brackets, [64, 512], 128, [0.6, 3.9], [0.8, 4.2]),
-        ["at width 128, against 64 and 512 positions", "counted: 0.5 and 4.0. measured: 0.6 and 3.9. with softmax: 0.8 and 4.2."],
-    ),
-    (
-        partial(figures.reading_errors, [1, 5], {"sums": [0.0, 1.0], "least squares": [0.0, 0.25]}, 4),
-        ["for 1 and 5 pairs in 4 rows. sums: 0.00 and 1.00. least squares: 0.00 and 0.25."],
-    ),
-    (partial(figures.recall_shares, [4, 32], SHARES), ["softmax: 1.00 and 0.99. delta rule: 0.98 and 0.72."]),
-    (partial(figures.overwriting_shares, [4, 32], SHARES), ["for 4 and 32 pairs. softmax: 1.00 and 0.99. delta rule: 0.98 and 0.72."]),
 ]
 REFUSED = [
-    (partial(figures.outer_products, KEYS, VALUES[:1]), "keys and values must be as many; got 2 and 1"),
-    (partial(figures.feature_errors, [0.0, 90.0], [1.0], [1.0, 2.0]), "positive must have shape"),
-    (partial(figures.brackets, [64, 128], 64, [1.0, 2.0], [1.0]), "softmax must have shape"),
-    (partial(figures.reading_errors, [1, 2], {}, 4), "errors must hold at least one"),
-    (partial(figures.recall_shares, [4], SHARES), "must have shape"),
-    (partial(figures.overwriting_shares, [4], SHARES), "must have shape"),
+    (partial(figures.recall_by_age, {"sums": [0.75, 1.0], "delta rule": [0.5]}), "must have shape"),
+    (partial(figures.recall_by_age, {}), "shares must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """Features, brackets, outer products and what is recalled."""
+    """What is recalled of what was written when."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

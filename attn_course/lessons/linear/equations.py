@@ -1,6 +1,6 @@
 """Attention without softmax: the exponential kernel, its features, random features.
 
-From Eq. exponential-and-gaussian-kernel on, queries are taken as already divided by sqrt(d_k), so that a score is q . k.
+From Eq. exponential-kernel-features on, queries are taken as already divided by sqrt(d_k), so that a score is q . k.
 """
 
 from math import exp, factorial, sqrt
@@ -28,32 +28,10 @@ def _(normal, T_q, T_k, d_k, d_v):
     return {r"\kappa": kappa, "q": rows(Q), "k": rows(K), "v": rows(V), "z": rows(attention(Q, K, V)), "d_k": d_k}
 
 
-@claim("exponential-and-gaussian-kernel", rests_on="softmax-as-kernel-smoother")
-def _(normal, d):
-    r"""e^{q \cdot k} = e^{|q|^2 / 2}\; e^{-|q - k|^2 / 2}\; e^{|k|^2 / 2}
-    Complete the square: a Gaussian of the distance, times a factor that cancels in each row and one that favours long keys.
-        the Gaussian alone: e^{q \cdot k} = e^{-|q - k|^2 / 2}
-        the norms divided out: |q|^2 -> -|q|^2 ;; |k|^2 -> -|k|^2
-    """
-    return {"q": row(normal(d)), "k": row(normal(d))}
-
-
-@claim("power-kernel-features")
-def _(normal, n, draw):
-    r"""\frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}}
-    where alpha: exponents, one for each feature; q^alpha = product of q_a^{alpha_a}; alpha! = product of alpha_a!
-    The multinomial theorem: a power of a dot product is a dot product of monomials.
-        no mixed monomials: \frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} [\alpha! = n!]\, \frac{q^\alpha k^\alpha}{\alpha!}
-        every monomial with weight 1: \frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} q^\alpha\, k^\alpha
-    """
-    d = 2 + draw
-    return {"q": row(normal(d)), "k": row(normal(d)), "n": n, r"\alpha": powers(d, n + 1)}
-
-
-@claim("exponential-kernel-features", rests_on="power-kernel-features")
+@claim("exponential-kernel-features")
 def _(rng):
     r"""e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}}
-    Sum Eq. power-kernel-features over n: the features are all monomials, and no finite number of them will do.
+    The series of exp, each power by the multinomial theorem: the features are all monomials, and no finite number of them will do.
         the monomials up to degree 2 are enough: e^{q \cdot k} = \sum_{|\alpha| \le 2} \frac{q^\alpha k^\alpha}{\alpha!}
         the factorials forgotten: e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} q^\alpha\, k^\alpha
     """
@@ -83,19 +61,6 @@ def _(normal, rng, n, draw):
     return {"x": rows(x), "c": vector(c), r"\phi": function(_monomials)}
 
 
-@claim("token-kernel-is-asymmetric", rests_on="asymmetry-of-scores absorbed-score")
-def _(normal, d):
-    r"""\ln \kappa(x, y) - \ln \kappa(y, x) = x\, (W - W^\top)\, y^\top, \qquad \kappa(x, y) = e^{x W y^\top}
-    where W = W_Q W_K^T
-    Queries and keys live in two spaces: unless W happens to be symmetric, the kernel of two tokens is not, so it is no Mercer kernel.
-        symmetric: x\, (W - W^\top)\, y^\top -> 0
-        the symmetric part: - W^\top -> + W^\top
-    """
-    W = normal(d, d)
-    kappa = function(lambda x, y: exp(sum(x[a] * W[a, b] * y[b] for a in range(d) for b in range(d))))
-    return {r"\kappa": kappa, "x": row(normal(d)), "y": row(normal(d)), "W": W}
-
-
 # ---- random features
 def _random(rng: np.random.Generator, draw: int, *names: str) -> dict[str, Any]:
     """Return rows by their names, and omega ~ N(0, I), exactly: Gauss nodes for each of its two or three coordinates."""
@@ -105,38 +70,26 @@ def _random(rng: np.random.Generator, draw: int, *names: str) -> dict[str, Any]:
     return {r"\omega": outcomes(chances, row(points)), **{name: row(rng.uniform(-0.6, 0.6, size=d)) for name in names}}
 
 
-@claim("gaussian-moment-generating-function")
-def _(rng, draw):
-    r"""\mathbb{E}_\omega\bigl[ e^{\omega \cdot x} \bigr] = e^{\|x\|^2 / 2}
-    where omega ~ N(0, I)
-    Complete the square in the exponent; what is left is the integral of a normal density.
-        without the half: \|x\|^2 / 2 -> \|x\|^2
-        the exponential of the mean: \|x\|^2 / 2 -> \mathbb{E}_\omega[\omega \cdot x]
-    """
-    return _random(rng, draw, "x")
-
-
 @claim(
     "positive-features-are-unbiased",
-    rests_on="gaussian-moment-generating-function",
     equivalent={r"\omega \cdot x - \lvert x \rvert^{2} / 2 -> -\omega \cdot x - \lvert x \rvert^{2} / 2": "omega is as likely as -omega"},
 )
 def _(rng, draw):
     r"""\mathbb{E}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{q \cdot k}, \qquad
         \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2}
     where omega ~ N(0, I)
-    Eq. gaussian-moment-generating-function at q + k, the squares of q and k divided out; and all features are positive.
+    E e^{omega . x} = e^{|x|^2 / 2} at x = q + k, the squares of q and k divided out; and all features are positive.
         no norms: \mathbb{E}_\omega[ \phi_\omega(q)\, \phi_\omega(k) ] = e^{q \cdot k}, \qquad \phi_\omega(x) = e^{\omega \cdot x}
         of the Gaussian kernel: q \cdot k -> -|q - k|^2 / 2
     """
     return _random(rng, draw, "q", "k")
 
 
-@claim("variance-of-positive-features", rests_on="gaussian-moment-generating-function positive-features-are-unbiased")
+@claim("variance-of-positive-features", rests_on="positive-features-are-unbiased")
 def _(rng, draw):
     r"""\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr)
     where omega ~ N(0, I) ;; one feature; m independent ones divide it by m
-    Eq. gaussian-moment-generating-function at 2 (q + k), less the square of the mean: 0 at q = -k, huge for long vectors.
+    E e^{omega . x} = e^{|x|^2 / 2} at x = 2 (q + k), less the square of the mean: 0 at q = -k, huge for long vectors.
         with |q - k|: \mathrm{Var}_\omega[ \phi_\omega(q)\, \phi_\omega(k) ] = e^{2 q \cdot k}\, ( e^{|q - k|^2} - 1 )
         the mean of the square: \mathrm{Var}_\omega[ \phi_\omega(q)\, \phi_\omega(k) ] = e^{2 q \cdot k}\, e^{|q + k|^2}
     """
@@ -148,32 +101,3 @@ def _(rng, draw):
 
     opposite = {"k": row(-givens["q"].raw)} if draw == 2 else {}
     return givens | opposite | {r"\phi_\omega": function(features)}
-
-
-@claim("trigonometric-features-are-unbiased", rests_on="exponential-and-gaussian-kernel gaussian-moment-generating-function")
-def _(rng, draw):
-    r"""\mathbb{E}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] = e^{q \cdot k}
-    where omega ~ N(0, I); cos(a - b) = cos a cos b + sin a sin b makes two features of it
-    E cos(omega . x) = e^{-|x|^2 / 2}, Eq. gaussian-moment-generating-function at an imaginary x; single terms are often negative.
-        without the factor of the norms: e^{(|q|^2 + |k|^2) / 2} ->
-        q + k for q - k: - -> +
-    """
-    return _random(rng, draw, "q", "k")
-
-
-@claim(
-    "variance-of-trigonometric-features",
-    rests_on="gaussian-moment-generating-function variance-of-positive-features trigonometric-features-are-unbiased",
-)
-def _(rng, draw):
-    r"""\mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr]
-        = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2
-    where omega ~ N(0, I); one omega, m independent ones divide it by m
-    It is largest where the kernel is small: weights near 0 come out with either sign, and so may the normaliser.
-        as for positive features:
-            \mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q
-            + k|^2} - 1 \bigr)
-        the mean of cos^2 is a half: \bigl( 1 - e^{-|q - k|^2} \bigr)^2 ->
-    """
-    givens = _random(rng, draw, "q", "k")
-    return givens | ({"k": givens["q"]} if draw == 2 else {})

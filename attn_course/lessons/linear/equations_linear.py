@@ -47,7 +47,7 @@ def _(normal, T, d, d_k, d_v):
 @claim(
     "exponential-scores-full-rank",
     serves="K2 K1",
-    rests_on="exponential-kernel-features linear-attention-by-associativity",
+    rests_on="linear-attention-by-associativity",
     sizes="T m d, T > m",
 )
 def _(normal, T, m, d, draw):
@@ -93,19 +93,6 @@ def _(rng, d_k, d_v):
     """
     more = [np.subtract(*_flops(T, d_k, d_v)) for T in (1, 2, 3)]
     return {r"T^\ast": np.roots(np.polyfit((1, 2, 3), more, 2)).max(), "d_k": d_k, "d_v": d_v}
-
-
-@claim("exponentials-per-flop", rests_on="linear-attention-flops")
-def _(normal, T, d_k, d_v):
-    r"""\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)}
-    where softmax attention; one exponential for each score
-    One exp for every 256 FLOPs at d_k = d_v = 64: dropping it would not make attention linear, re-bracketing does.
-        X29: exponentials are most of the work: F < N_{\exp} = T^2 < 2\, T^2 (d_k + d_v)
-        X29: without exp it grows like T: 2\, T^2 -> 2\, T ;; 1 -> T
-    """
-    Q, K, _ = inputs(normal, T, T, d_k, d_v)
-    taken = [math.exp(q @ k) for q in Q for k in K]
-    return {r"N_{\exp}": len(taken), "F": _flops(T, d_k, d_v)[0], "T": T, "d_k": d_k, "d_v": d_v}
 
 
 # ---- three equal forms
@@ -191,23 +178,6 @@ def _(normal, n, d_k, d_v):
     """
     _, K, V = inputs(normal, n, n, d_k, d_v)
     return {"S": linear_attention(K, K, V, return_state=True)[1], "k": columns(K), "v": columns(V)}
-
-
-@claim("interference-lower-bound", rests_on="recall-signal-and-interference", sizes="n d_k, n >= d_k")
-def _(normal, n, d_k, draw):
-    r"""\sum_{i} \sum_{j \ne i} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n
-    where n unit keys
-    No more than d_k keys are free of interference. The Gram matrix has trace n and rank at most d_k, so its squares sum to n^2 / d_k.
-        any number of keys fits without interference: n \ge d_k: \qquad \sum_{i} \sum_{j \ne i} (k_i \cdot k_j)^2 = 0
-        the mean of random keys as the bound: n^2 -> n\, (n - 1) ;; - n ->
-    """
-    n = min(n, d_k - 1) if draw == 1 else n  # fewer keys than features: below 0
-    keys = normal(n, d_k)
-    if draw == 2:  # evenly spread: d_k orthogonal waves over the n keys
-        angles = 2 * np.pi * np.outer(np.arange(n), np.arange(d_k // 2) + (1 + d_k % 2) / 2) / n
-        spread = np.hstack([np.cos(angles), np.sin(angles), np.full((n, d_k % 2), math.sqrt(0.5))])
-        keys = spread @ np.linalg.qr(normal(d_k, d_k))[0]
-    return {"k": columns(keys / np.linalg.norm(keys, axis=1, keepdims=True)), "n": n, "d_k": d_k}
 
 
 @claim("interference-of-random-keys", rests_on="recall-signal-and-interference")

@@ -362,7 +362,8 @@ ORDER = [
     note(
         "title",
         """
-        Each stands for itself, so take them in any order.
+        Each stands for itself, so take them in any order. {task}`positive-random-features`, {task}`random-feature-crossover`,
+        {task}`normalised-linear-attention` and the first two answers in LaTeX lean on *Deeper* sections, the others on the core.
 
         Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
         positions. A state has one row for each key feature and one column for each value feature.
@@ -387,4 +388,6 @@ ORDER = [
     "delta-rule-multiplied-out",
     "linear-attention-without-state",
     "fading-state-unrolled",
+    "one-chunk",
+    "one-delta-write",
 ]

@@ -25,6 +25,28 @@ def averages_in_torch(query, key, value):
     return (kernel / kernel.sum(-1, keepdim=True)) @ value
 
 
+def chunk_step_by_step(query, key, value, state):
+    state, output = state.copy(), []
+    for q, k, v in zip(query, key, value, strict=True):
+        state += np.outer(k, v)
+        output.append(q @ state)
+    return np.array(output), state
+
+
+def chunk_in_torch(query, key, value, state):
+    query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
+    return query @ state + (query @ key.mT).tril() @ value, torch.addmm(state, key.mT, value)
+
+
+def write_after_erasing(state, key, value, beta):
+    return (np.eye(len(key)) - beta * np.outer(key, key)) @ state + beta * np.outer(key, value)
+
+
+def write_in_torch(state, key, value, beta):
+    state, key, value = (torch.from_numpy(a).float() for a in (state, key, value))
+    return torch.addr(state, key, value - key @ state, alpha=float(beta))
+
+
 def all_at_once(query, key, value, state, chunk):
     return query @ state + np.tril(query @ key.T) @ value, state + key.T @ value
 
@@ -111,4 +133,6 @@ RIGHT = {
         r"S_0 \prod_{i=1}^{t} a_i + \sum_{j=1}^{t} k_j v_j^\top \prod_{i=j+1}^{t} a_i",
         r"\Bigl( \prod_{r=1}^t a_r \Bigr) S_0 + \sum_{i=1}^t \Bigl( \prod_{r=i+1}^t a_r \Bigr) (v_i k_i^\top)^\top",
     ],
+    "one-chunk": [chunk_step_by_step, chunk_in_torch],
+    "one-delta-write": [write_after_erasing, write_in_torch],
 }

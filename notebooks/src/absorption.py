@@ -130,7 +130,7 @@ if model.is_here:
     layer, P = model.layer(13), model.maps(sentence)[13]
     values = np.split(layer.w_value, 3, axis=1)  # each is read by three heads
     U = np.repeat(values, 3, axis=0) @ np.split(layer.w_output, 9)
-    returned = model.around_heads(13, sentence)[3]
+    _, returned = model.around_heads(13, sentence)
     difference = np.abs((P @ x @ U).sum(axis=0) - returned).max()
     print(f"error {difference:.4f}; numbers up to {np.abs(returned).max():.1f}")
 

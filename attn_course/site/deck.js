@@ -1,6 +1,6 @@
-// A slide whose content is taller or wider than the screen is drawn smaller, down to three fifths, below which it scrolls; what came out
+// A slide whose content is taller or wider than the screen is drawn smaller, down to half, below which it scrolls; what came out
 // of a question has its room before it is seen. And again whenever a card changes.
-const LEAST = 0.6, MOST = 1.4, BROKEN = 0.75, ROOM = { wide: 1168, tall: 720 - 72 };
+const LEAST = 0.5, MOST = 1.4, BROKEN = 0.75, ROOM = { wide: 1168, tall: 720 - 72 };
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);

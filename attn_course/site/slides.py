@@ -44,7 +44,7 @@ SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 7
 OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
 ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
 LINES = 14  # most of code beside a question
-NUMBERS = 30  # most of a card that can be read from the last row, for each relation
+NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
 WIDE = 1.9  # times as wide as high: a picture that stands below its words
 PARTS = ("reveal.css", "reveal.js")
 FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
@@ -123,7 +123,7 @@ class Deck:
             if id(slide) in taken:
                 continue
             if slide.kind == "idea":  # words alone
-                if slide.code and slide.heading == slide.section and slide.code.count("\n") < LINES:
+                if slide.heading == slide.section and 1 < slide.code.count("\n") < LINES:
                     slide.shown.append(f"<pre>{escape(slide.code)}</pre>")
                 else:
                     slide.only_say()
@@ -210,7 +210,9 @@ class Deck:
                 return
             self._alive.add(label)
             values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
-            if sum(_count(values[keys[one.name]]) for one in life.inputs) * len(life.forms[0].chains) <= NUMBERS:
+            sizes, chains = [_count(values[keys[one.name]]) for one in life.inputs], life.forms[0].chains
+            small = sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
+            if small and len(chains) == 1 and len(chains[0].letters) <= 2:  # else there is a table for each of the others
                 self._add("alive", _without_sections(card(life)))
 
     # ---- What came out
@@ -380,7 +382,7 @@ def _leading(text: str) -> str:
 
 
 def _count(values: Any) -> int:
-    return sum(map(_count, values)) if isinstance(values, list) else 1
+    return sum(map(_count, values)) if isinstance(values, list) else _count(values["column"]) if isinstance(values, dict) else 1
 
 
 def _is_picture(html: str) -> bool:

@@ -26,8 +26,8 @@ from attn_course.numbers import cite
 HERE = Path(__file__).parent
 TITLE = re.compile(r'<p class="attn-title">(.*)</p>\n')
 WITHOUT_SCRIPTS = (
-    "<p>Scripts do not run here, so this card cannot move. In JupyterLab choose <em>Trust Notebook</em> in the command palette, "
-    "or run the cell. This is what it shows:</p>\n"
+    '<p class="attn-screen">Scripts do not run here, so this card cannot move. In JupyterLab choose <em>Trust Notebook</em> in the command '
+    "palette, or run the cell. This is what it shows:</p>\n"
 )
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 UNPACK = (HERE / "unpack.js").read_text(encoding="utf-8")

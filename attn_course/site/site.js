@@ -165,9 +165,9 @@
     addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
   });
 
-  // ---- On paper the title stands at the foot of each page, and below the game where it is played
+  // ---- On paper the title stands at the head of each page, and below the game where it is played
   const foot = document.createElement("style");
-  foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }
+  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }
     @media print { .brk::after { content: ${JSON.stringify(location.protocol === "file:" ? "To be played on a screen." : `Play it at ${new URL(`${root}break.html`, location)}`)}; } }`;
   document.head.append(foot);
 

@@ -1,8 +1,8 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentence or two, above its first equation or beside its first picture. Then each machine, figure, table,
-boxed equation, card and prediction is a slide of its own, with no more words than are read at a glance; a prediction stands alone until
-the next key shows what came out. All else that the lesson says stands in the notes, with the minutes.
+A section opens with its first sentence or two, above its first equation, beside its first picture or above its first code. Then each
+machine, figure, table, boxed equation, card and prediction is a slide of its own, with no more words than are read at a glance; a
+prediction stands alone until the next key shows what came out. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools
@@ -35,6 +35,8 @@ SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
+IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
+SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
 ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
@@ -42,7 +44,8 @@ SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 7
 OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
 ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
 LINES = 14  # most of code beside a question
-NUMBERS = 30  # most of a card that can be read from the last row
+NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
+WIDE = 1.9  # times as wide as high: a picture that stands below its words
 PARTS = ("reveal.css", "reveal.js")
 FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
 
@@ -58,6 +61,7 @@ class Slide:
     said: list[str] = field(default_factory=list)
     before: "Slide | None" = None
     opening: str = ""  # of a section, as Markdown
+    code: str = ""  # the first that follows
 
     @property
     def seconds(self) -> int:
@@ -114,12 +118,18 @@ class Deck:
             if slide.takes(before):
                 slide.before = before
         taken = {id(slide.before) for slide in rest}
-        for before, slide in itertools.pairwise(rest):
-            if slide.kind == "idea" and slide.heading != slide.section and id(slide) not in taken:  # words alone
-                slide.only_say()
-                before.said += slide.said
-                taken.add(id(slide))
-        self.slides = [title, *(slide for slide in rest if id(slide) not in taken)]
+        self.slides = [title]
+        for slide in rest:
+            if id(slide) in taken:
+                continue
+            if slide.kind == "idea":  # words alone
+                if slide.heading == slide.section and 1 < slide.code.count("\n") < LINES:
+                    slide.shown.append(f"<pre>{escape(slide.code)}</pre>")
+                else:
+                    slide.only_say()
+                    self.slides[-1].said += slide.notes
+                    continue
+            self.slides.append(slide)
 
     def _add(self, kind: str, *shown: str) -> Slide:
         self.slides.append(Slide(kind, self._heading, self._section, list(shown)))
@@ -200,7 +210,9 @@ class Deck:
                 return
             self._alive.add(label)
             values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
-            if sum(_count(values[keys[one.name]]) for one in life.inputs) <= NUMBERS:
+            sizes, chains = [_count(values[keys[one.name]]) for one in life.inputs], life.forms[0].chains
+            small = sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
+            if small and len(chains) == 1 and len(chains[0].letters) <= 2:  # else there is a table for each of the others
                 self._add("alive", _without_sections(card(life)))
 
     # ---- What came out
@@ -209,17 +221,19 @@ class Deck:
         if found := ALIVE.search(_text(cell)):
             self._live(found[1])
             return
+        if "hide-input" not in tags:
+            self.slides[-1].code = self.slides[-1].code or _code(cell)
         shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
         pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
-            code = _text(cell)
+            code = _code(cell)
             seen = [f'<pre class="code">{escape(code)}</pre>'] if POINTS.search(self._ask) and code.count("\n") < LINES else []
             self._add("question", self.html(self._ask), *seen, *(_later(html) for html in shown if html))
             self._ask = ""
         elif pictures:
             self._add("picture", self.html(self._lead), *pictures)
         elif self._lead.endswith(":") and not shown and not THE_CELL.search(self._lead):  # code to read
-            self._add("picture", self.html(self._lead), f"<pre>{escape(_text(cell))}</pre>")
+            self._add("picture", self.html(self._lead), f"<pre>{escape(_code(cell))}</pre>")
         self._lead = ""
 
     def html(self, text: str, *, small: bool = False) -> str:
@@ -301,6 +315,11 @@ def _text(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
+def _code(cell: dict[str, Any]) -> str:
+    """The code of a cell, without what it imports first, and with one empty line where it has two."""
+    return re.sub(r"\n{3,}", "\n\n", IMPORTS.sub("", _text(cell)))
+
+
 def _blocks(text: str) -> Iterator[str]:
     """The paragraphs of a cell; a fold, a fence and a list stay whole, and with a mistake to spot goes the fold behind it."""
     run: list[str] = []
@@ -363,7 +382,7 @@ def _leading(text: str) -> str:
 
 
 def _count(values: Any) -> int:
-    return sum(map(_count, values)) if isinstance(values, list) else 1
+    return sum(map(_count, values)) if isinstance(values, list) else _count(values["column"]) if isinstance(values, dict) else 1
 
 
 def _is_picture(html: str) -> bool:
@@ -371,7 +390,9 @@ def _is_picture(html: str) -> bool:
 
 
 def _beside(left: str, right: str) -> str:
-    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
+    size = SIZE.search(right)
+    stacked = " stacked" * bool(size and float(size[1]) > WIDE * float(size[2]))
+    return f'<div class="beside{stacked}"><div>{left}</div><div>{right}</div></div>'
 
 
 def _later(html: str) -> str:
@@ -388,7 +409,9 @@ def _output(output: dict[str, Any]) -> str:
         return "" if "<summary>Figure in words" in html else _without_sections(html)
     if "image/svg+xml" in data:
         words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))
-        return f'<img alt="{words}" src="data:image/svg+xml;base64,{b64encode("".join(data["image/svg+xml"]).encode()).decode()}">'
+        svg = "".join(data["image/svg+xml"])
+        size = SIZE.search(svg)
+        return f'<img alt="{words}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
     return ""
 
 

@@ -20,7 +20,7 @@ from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
-from attn_course.figures.explorable import joined_parts, packed
+from attn_course.figures.explorable import joined_parts, packed, unpacked
 from attn_course.figures.machines import tall
 from attn_course.figures.plain import mathematics
 from attn_course.figures.viewer import text_of, viewer
@@ -212,7 +212,7 @@ class Sources:
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 for kind in {"text/markdown", "text/html"} & set(data):
-                    data[kind] = self._links("".join(data[kind]))
+                    data[kind] = unpacked(self._links("".join(data[kind])))  # so that a card is there when the page is printed
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]

@@ -10,10 +10,17 @@ from tests.browser.notebook_page import open_page, required_browser
 ROOT = Path(__file__).parents[2]
 LOOK = """() => {
     const slide = Reveal.getCurrentSlide(), body = slide.querySelector('.body');
+    const words = document.createTreeWalker(body, NodeFilter.SHOW_TEXT), sizes = [];
+    for (let word; (word = words.nextNode()); ) {
+        const one = word.parentElement;
+        if (one.matches('.katex *, math *, svg *, sub, details *, script, style') || !word.data.trim() || !one.checkVisibility()) continue;
+        sizes.push(parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom);
+    }
     const inside = [...body.querySelectorAll(':not(.katex-mathml, .katex-mathml *, svg *)')];
     return { height: slide.scrollHeight, width: slide.scrollWidth, bottom: body.getBoundingClientRect().bottom,
              out: inside.filter((one) => one.getBoundingClientRect().right > 1281).length,
              open: [...slide.querySelectorAll('.fragment')].map((one) => one.classList.contains('visible')),
+             top: body.getBoundingClientRect().top, letters: Math.min(...sizes),
              size: Number(body.style.zoom), scrolls: body.style.overflowY, kind: slide.className.split(' ')[0] };
 }"""
 
@@ -76,6 +83,25 @@ def test_a_root_in_a_formula_is_no_picture_to_stand_beside_a_question():
     assert _is_picture(asked + "<figure><svg></svg></figure>")
 
 
+def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_code_or_in_the_notes():
+    two, three = "work()\nrest()", "import numpy as np\n\n\ndef work():\n    x = 1\n\n\n    return x"
+    cells = [
+        markdown("# 02 A lesson\n\nShort words.\n\nMore."),
+        markdown("## 2.1 First\n\nThis opens the section, with the words that a slide shows."),
+        code("draw()", html='<figure><svg viewBox="0 0 400 100"></svg></figure>'),
+        markdown("## 2.2 Second\n\nThis also opens a section, and nothing else of it is shown."),
+        code(three),
+        markdown("## 2.3 Third\n\nThis opens one more, of which there is nothing to be seen."),
+        code(two),
+    ]
+    deck = Deck({"cells": cells}, "toy")
+    _, wide, program = deck.slides
+    assert 'class="beside stacked"' in wide.body
+    assert wide.body.index("opens the section") < wide.body.index("<svg")
+    assert program.body.endswith("<pre>def work():\n    x = 1\n\n    return x</pre>")
+    assert "one more" in "".join(program.notes)
+
+
 @pytest.mark.browser
 def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_path: Path):
     deck = write_slides(ROOT, "softmax", tmp_path / "deck")
@@ -91,11 +117,19 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         faults = [one for one in seen if one["height"] > 720 or one["width"] > 1280 or one["bottom"] > 720 or one["out"] or one["scrolls"]]
         assert faults == []
         assert min(one["size"] for one in seen) > 0.7
+        assert min(one["letters"] for one in seen) >= 16  # the last row reads them
+        assert len({round(one["top"]) for one in seen[1:]}) == 1  # words begin at the same place on every slide
         asked = [one["open"] for one in seen if one["kind"] == "question"]
         assert [False, False] in asked
         assert [True, True] in asked
         assert len(seen) > len(deck.slides) >= 12
         assert page.locator("section.alive [data-form]").count() > 10  # mistakes to press
         assert page.evaluate("Reveal.getSlideNotes(Reveal.getSlide(3))").count("<math") > 0
+        for place, slide in enumerate(deck.slides):
+            if slide.kind == "alive":
+                page.evaluate(f"Reveal.slide({place})")
+                page.locator("section.present [data-mistake]").last.click()
+                page.wait_for_timeout(50)
+                assert page.evaluate(LOOK)["bottom"] <= 720, slide.heading
         assert browser.complaints == []
         assert [url for url in browser.elsewhere if not url.startswith("file:")] == []

@@ -47,4 +47,6 @@ def test_a_part_of_the_course_is_a_site_without_dead_links(attn_course, tmp_path
     assert (code, err) == (0, "")
     page = (tmp_path / "part" / "start.html").read_text(encoding="utf-8")
     assert "lookup.html" not in page
+    assert 'data-explorable="' in page
+    assert "DecompressionStream" not in page  # a card is there as soon as the page is, also when it is printed
     assert f"pages in {tmp_path / 'part'}" in out.replace("\n", "")

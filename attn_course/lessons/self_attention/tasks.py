@@ -1,4 +1,4 @@
-"""The tasks on self-attention; those that are answered in LaTeX are in tasks_formulas.py."""
+"""The tasks on self-attention; those answered in LaTeX are in tasks_formulas.py, the turns in tasks_turns.py."""
 
 import math
 from typing import Any
@@ -703,4 +703,6 @@ ORDER = [
     "asymmetry-of-two-scores",
     "rotary-score-by-offset",
     "gradient-of-self-score",
+    "scores-of-shuffled-words",
+    "turn-of-a-pair",
 ]

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.self_attention.equations import shuffle
+from attn_course.reference import scaled_dot_scores
 from attn_course.tasks.asked import asked, asked_formula, tried
 from attn_course.tasks.core import at_sizes
 
 
 def _shuffled(rng: np.random.Generator, T: int) -> dict[str, Any]:
-    scores, order = rng.normal(size=(T, T)), shuffle(rng, T)
-    return {"S": scores, r"\Pi": order, "S'": order @ scores @ order.T}
+    (Q, K), order = rng.normal(size=(2, T, 4)), shuffle(rng, T)
+    return {"S": scaled_dot_scores(Q, K), r"\Pi": order, "S'": scaled_dot_scores(order @ Q, order @ K)}
 
 
 my_shuffled = asked_formula(
@@ -64,7 +65,7 @@ def _pair(normal, length, pairs):
 
 PAIRS = """
 five words, two pairs of features: 5 2
-one word, one pair: 1 1
+one word, three pairs: 1 3
 three words, seven pairs: 3 7
 """
 

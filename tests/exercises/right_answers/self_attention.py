@@ -97,7 +97,7 @@ def turned_as_complex_numbers(a, b, cos, sin):
 
 def turned_in_float32(a, b, cos, sin):
     a, b, cos, sin = (torch.tensor(x, dtype=torch.float32) for x in (a, b, cos, sin))
-    return [cos * a - sin * b, sin * a + cos * b]
+    return cos * a - sin * b, sin * a + cos * b
 
 
 RIGHT = {

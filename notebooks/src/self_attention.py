@@ -11,8 +11,8 @@
 # %% [markdown] id="hook"
 # ## Two networks
 #
-# We trained this network with the repair and without it, three times each, to name the animal that "it" stands for. Then it read 972 new
-# sentences, about animals that had never met in training. The cell prints which share of its answers was right:
+# We trained such a network with the repair and without it, three times each, to name the animal that "it" stands for. Then it read 972 new
+# sentences, about pairs of animals that it had never seen together. The cell prints the share of right answers:
 
 # %% id="hook-code"
 from attn_course.lessons.self_attention.experiments import PRONOUNS
@@ -22,11 +22,11 @@ for network in ("with places", "without places"):
     print(f"{network:14}", record.values(network, "accuracy"))
 
 # %% [markdown] id="where"
-# With the repair all answers are right in two trainings, and 88 of 100 in the third. Without it never more than half of them are, and
-# somebody who always names the second animal gets as many. We will prove that no network of this kind can do better, however deep and
-# however long it is trained, and yet the repair will have no parameter at all.
+# With the repair, all answers are right in two trainings, and 88 of 100 in the third. Without it never more than half of them are, and you
+# get as many if you always name the second animal. We will prove that no network of this kind can do better, however deep it is and however
+# long it learns, and yet the repair has not one parameter.
 #
-# In the machine we begin at the left, where one matrix $X$ becomes queries, keys and values:
+# We begin at the left of the machine, where one matrix $X$ becomes queries, keys and values:
 
 # %% id="machine"
 from attn_course.lessons.self_attention import figures
@@ -36,19 +36,19 @@ figures.machine()
 # %% [markdown] id="views"
 # ## Three views of one sequence
 #
-# So far queries, keys and values were given. Now we have one sequence: a matrix $X$ with a token in each of its $T$ rows, and $v$
-# features. In the simplest self-attention every row plays all three parts, $Q = K = V = X$, so that token $i$ takes home
+# So far queries, keys and values were given. Now there is one sequence, a matrix $X$ with a token in each of its $T$ rows and $v$ features.
+# In the simplest self-attention each row plays all three parts, $Q = K = V = X$, and token $i$ takes home
 #
 # $$z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j
 # \label{self-attention-without-projections}$$
 #
-# The sum runs over all tokens, token $i$ itself among them.
+# The sums run over all tokens, token $i$ itself among them.
 
 # %% [markdown] id="views-hand"
-# What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it
-# is, how much it tells, and how open it is. The row of "it" is $(0, 0, 2)$, that of "the" is $(0, 0, 1)$, and no other word is open. So
-# "it" has the dot product 4 with itself, 2 with "the", and 0 with the cat. Here are its weights, and below them those that it has in lesson
-# {lesson}`start`, where a matrix makes the queries and another one the keys:
+# What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it is,
+# how much it tells, and how open it is. "It" is $(0, 0, 2)$, "the" is $(0, 0, 1)$, and no other word is open. So "it" has the dot product 4
+# with itself, 2 with "the", and 0 with the cat. Here are its weights, and below them those of lesson {lesson}`start`, where one matrix made
+# the queries and another one the keys:
 
 # %% id="views-code"
 import numpy as np
@@ -65,24 +65,23 @@ asked = attention(X @ W_Q, X @ W_K, X[:, :2], return_weights=True)[1]
 print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS))
 
 # %% [markdown] id="views-self"
-# Plain self-attention can only ask *who is like me?*, and nobody is more like "it" than "it". This is not due to our numbers. If the
-# entries of $X$ are independent, with mean 0 and variance 1, then the scores of two different tokens spread by 1 around 0 (lesson
-# {lesson}`scaling`). But a token and itself are not independent, and with itself it has the score $\|x_i\|^2 / \sqrt{v}$, so
+# Plain self-attention can only ask *who is like me?*, and nobody is more like "it" than "it". This is not due to our numbers. Let the entries
+# of $X$ be independent, with mean 0 and variance 1. Then the scores of two different tokens spread by 1 around 0, as lesson {lesson}`scaling`
+# found for independent vectors. But a token is not independent of itself, and its score with itself is $\|x_i\|^2 / \sqrt{v}$:
 #
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
 # \label{heavy-diagonal-of-scores}$$
 #
-# With 64 features a token leads its own row by about 8, and hardly sees anybody else.
+# With 64 features it leads by about 8, and hardly sees anybody else.
 
 # %% [markdown] id="views-three"
-# A pronoun, however, asks for what it is *not*. So every token gets three views, made by three learned matrices: its row of
-# $Q = X W_Q$ is what it asks, its row of $K = X W_K$ what it answers to, and its row of $V = X W_V$ what it passes on. This is
-# **self-attention**:
+# A pronoun, however, asks for what it is *not*. So each token gets three views, made by three learned matrices: its row of $Q = X W_Q$ is what
+# it asks, its row of $K = X W_K$ what it answers to, and its row of $V = X W_V$ what it passes on. This is **self-attention**:
 #
 # $$Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V \key{self-attention}$$
 #
-# Only the matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine hundred. And
-# all words ask at once: no query waits for another one's answer.
+# Only the matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine hundred, and as no
+# query waits for another one's answer, all words ask at once.
 
 # %% [markdown] id="views-spot"
 # **Spot the mistake.** One tutorial closes the softmax too late, behind $X W_V$, and all shapes fit. Choose *the value inside the softmax*
@@ -101,46 +100,45 @@ alive("self-attention")
 # %% [markdown] id="two"
 # ## Why not one matrix for queries and keys?
 #
-# A score shows what the two are for:
+# In a score the two matrices meet:
 #
 # $$s_{ij} = \frac{x_i\, W_Q W_K^\top\, x_j^\top}{\sqrt{d_k}} \label{bilinear-score}$$
 #
-# The product $W_Q W_K^\top$ holds a number for each pair of features, one of the token that asks and one of the token that answers. In
-# our head, *open* asks for *alive* with the number 2: the last row of $W_Q$ times the first row of $W_K$ is
-# $1 \cdot 1 + 0 \cdot 0 - 1 \cdot 0 + 1 \cdot 1$. But *alive* does not ask for *open*: there the number is 0.
+# Their product holds a number for each pair of features, one of the token that asks and one of the token that answers. In our head, *open*
+# asks for *alive* with the number 2, the last row of $W_Q$ times the first of $W_K$. But *alive* does not ask for *open*: this number is 0.
 
 # %% [markdown] id="two-scores"
-# A score is a number, so it equals its own transpose, and for the table $S$ of all scores
+# Transpose the table $S$ of all scores, and subtract:
 #
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 #
-# With $W_Q = W_K$ this is 0: the cat would have to want "it" as much as "it" wants the cat. With two matrices, "it" gives "cat" the weight
-# 0.95, while "cat" gives "it" 0.05.
+# With $W_Q = W_K$ this is 0, and the cat would have to want "it" as much as "it" wants the cat. In our head "it" gives "cat" the weight 0.95,
+# and "cat" gives "it" 0.05.
 
 # %% [markdown] id="two-predict"
-# Is that the only cause? Suppose that the scores *are* symmetric. Two tokens meet, and their scores are $\ln 3$ for the first with itself,
-# and 0 for the three other pairs. **Predict** what the first gives to the second, and what the second gives to the first.
+# Is this the only reason why weights differ in the two directions? Let the scores of two tokens *be* symmetric: $\ln 3$ for the first with
+# itself, and 0 for the other three pairs. **Predict** the weight that the first gives to the second, and the second to the first.
 
 # %% id="two-code" tags=["predicted"]
 print(softmax(np.array([[np.log(3), 0], [0, 0]])))
 
 # %% [markdown] id="two-answer" tags=["answer"]
-# The first gives $\frac14$ and gets $\frac12$. Both have the score 0 with each other, and so the power $e^0 = 1$. But the softmax divides
-# each row by a sum of its own, here $3 + 1 = 4$ and $1 + 1 = 2$.
+# The first gives $\frac14$ and gets $\frac12$. Their score with each other is 0, the power $e^0 = 1$, in both directions. But the softmax
+# divides each row by its own sum, here $3 + 1 = 4$ and $1 + 1 = 2$.
 
 # %% [markdown] id="two-balance"
-# With $Z_i$ for the sum of row $i$, $p_{ij}\, Z_i = e^{s_{ij}}$, and so, if $s_{ij} = s_{ji}$,
+# With $Z_i$ for the sum of row $i$, we have $p_{ij}\, Z_i = e^{s_{ij}}$. So if $s_{ij} = s_{ji}$,
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \label{detailed-balance-of-weights}$$
 #
-# So two words do not see each other alike for two reasons: they ask and answer by different matrices, and a word that finds much has
+# Two words do not see each other alike because they ask and answer by different matrices, and also because a word with many good answers has
 # less to give to each.
 
 # %% [markdown] id="shuffle"
 # ## Shuffle the words
 #
-# Now to the order. A **permutation matrix** $\Pi$ has a single 1 in each row and column, and $\Pi X$ holds the rows of $X$ in another
-# order. The queries become $\Pi X W_Q = \Pi Q$, and the keys and values $\Pi K$ and $\Pi V$. And the scores?
+# Now to the order. A **permutation matrix** $\Pi$ has a single 1 in each row and column, and $\Pi X$ holds the rows of $X$ in another order.
+# The queries become $\Pi X W_Q = \Pi Q$, and in the same way we get $\Pi K$ and $\Pi V$. What becomes of the scores?
 #
 # **Your turn.** {turn}`scores-of-shuffled-words`
 
@@ -152,26 +150,26 @@ check("scores-of-shuffled-words", my_shuffled)
 # They are `r"\Pi S \Pi^\top"`, because $\Pi Q\, (\Pi K)^\top = \Pi\, Q K^\top\, \Pi^\top$: rows and columns move alike.
 
 # %% [markdown] id="shuffle-weights"
-# The softmax takes the exponential of each entry and divides by the sum of its row, to which the order does not matter. So weights move
-# as scores do:
+# The softmax takes the exponential of each entry and divides by the sum of its row, for which the order does not matter. So weights move as
+# scores do:
 #
 # $$\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \label{permuted-weights}$$
 #
-# The output is weights times values, $\Pi P\, \Pi^\top\, \Pi V$. As $\Pi^\top \Pi$ is the identity, $\Pi P V$ remains:
+# The output, weights times values, is $\Pi P\, \Pi^\top\, \Pi V$. As $\Pi^\top \Pi$ is the identity, this is $\Pi P V$:
 #
 # $$Z(\Pi X) = \Pi\, Z(X) \key{permutation-equivariance}$$
 
 # %% [markdown] id="shuffle-means"
-# If the words are shuffled, the outputs are shuffled with them, and nothing else changes. This is **equivariance**. "Attention looks at
-# neighbouring words first", one often reads, but this layer does not know its neighbours.
+# If the words are shuffled, the outputs are shuffled with them, and nothing else changes, which is called **equivariance**. One often reads
+# that attention looks at neighbouring words first. This layer does not know its neighbours.
 #
-# Our network stacks two such layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers and let cat and owl
-# change places. **Predict** which old output now stands at each of the nine places, counted from 0.
+# Our network has two layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers, leave out "the" and let cat and
+# owl change places. **Predict** which of the old outputs, counted from 0, now stands at each place.
 
 # %% id="shuffle-code" tags=["predicted"]
 rng = np.random.default_rng(0)
-text = "the cat chased the owl because it was angry"
-mirrored = "the owl chased the cat because it was angry"
+text = "cat chased owl because it was angry"
+mirrored = "owl chased cat because it was angry"
 vectors = {word: rng.normal(size=8) for word in text.split()}
 layers = rng.normal(size=(2, 3, 8, 8)) / 3
 
@@ -187,29 +185,29 @@ old = outputs(text)
 print([int(np.isclose(old, z).all(axis=1).argmax()) for z in outputs(mirrored)])
 
 # %% [markdown] id="shuffle-answer" tags=["answer"]
-# The outputs of cat and owl change places, and the others stay the same. (Both "the" have the same output, the first in the list, 0.) Each
-# layer moves with its words, so both together do, and adding $X$ spoils nothing, because it moves in the same way.
+# The outputs of cat and owl change places with their words, and the five others stay as they were. Each layer moves with its words, so both
+# together do, and adding $X$ spoils nothing, because $X$ moves in the same way.
 
 # %% [markdown] id="shuffle-half"
-# Now the first cell can be proved. If cat and owl change places, "it" stays where it is, and by {eq}`permutation-equivariance`, layer by
-# layer, it gets the same output. So a network that reads its answer from there gives the same answer twice. But the cat was angry
-# in one sentence, and the owl in the other, so at most one answer is right. Our 972 sentences are 486 such pairs, and at most half of the answers
-# are right, with any depth and any training. ∎
+# This proves what the first cell showed. If cat and owl change places, "it" stays where it is, so by {eq}`permutation-equivariance` it gets
+# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But in one of
+# them the cat was angry, and in the other one the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is right, whatever
+# the depth and the training. ∎
 
 # %% [markdown] id="turn"
 # ## Give each word a place, and turn it
 #
-# The repair must tell each word its place. The Transformer of 2017 *added* a vector for the place to each word, which works (section
-# {section}`added`). But a head mostly needs to know not *where* a word stands but *how far away*: the word before me, in line 1 as in line
-# 900. So in 2021 Su and others asked for scores that depend on the distance alone, and most language models now do it their way.
+# The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But a head mostly needs to know
+# how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for scores that depend on the distance
+# alone, and most language models now do it their way.
 
 # %% [markdown] id="turn-hand"
-# Take two features of a query or a key as a point in the plane, and turn it by the same angle at each step to the next place. With cosine
-# $\frac35$ and sine $\frac45$ we can do it by hand, for that takes $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$. A point that is $(25, 0)$ at
+# Take two features of a query or a key as a point in the plane, and turn it by the same angle at every step to the next place. With the cosine
+# $\frac35$ and the sine $\frac45$, which take $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$, we can do it by hand. A point that is $(25, 0)$ at
 # place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3, always on the circle of radius 25.
 #
-# Let every word have this query and this key. Places 0 and 1 then have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those
-# of places 1 and 2, and of 2 and 3.
+# Let every word have this query and this key. Places 0 and 1 have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of places 1
+# and 2, and of 2 and 3.
 
 # %% id="turn-hand-code" tags=["predicted"]
 points = [np.array([25.0, 0.0])]
@@ -219,29 +217,30 @@ names = [f"place {t}" for t in range(4)]
 print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=names))
 
 # %% [markdown] id="turn-hand-answer" tags=["answer"]
-# They are 375 again, $15 \cdot (-7) + 20 \cdot 24$ for places 1 and 2. Each diagonal of the table holds one number, because a dot product
+# They are 375, too: $15 \cdot (-7) + 20 \cdot 24$ for places 1 and 2. Each diagonal of the table holds a single number, because a dot product
 # depends on two lengths and the angle between, and this angle is that of one step times the distance.
 
 # %% [markdown] id="turn-general"
-# Now with any angle $\omega$ for one step. To turn back by $\omega t$ and on by $\omega u$ is to turn by the difference:
+# Now with any angle $\omega$ for a step. To turn back by $\omega t$ and on by $\omega u$ is to turn by the difference:
 #
 # $$R_t^\top R_u = R_{u - t}, \qquad
 #  R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix} \key{rotations-compose}$$
 #
-# So a query $q$ at place $t$ and a key $k$ at place $u$, as columns, have the dot product $q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$,
-# or in numbers
+# So a query $q$ at place $t$ and a key $k$ at place $u$, both columns, have the product $q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, or
 #
 # $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u - t)) \key{rotated-pair-score}$$
 #
-# Places enter by their distance only. The cosine does not tell before from behind, but the sine does.
+# Of the places only the distance is left. The cosine is the same before and behind, but the sine changes its sign, so a head can tell them
+# apart.
 
 # %% [markdown] id="turn-rope"
 # One pair is a clock with one hand, which says the same again after a full turn. So the $d_k$ features make $d_k / 2$ pairs, and pair
-# $m = 0, 1, \ldots$ has a speed of its own, $\omega_m = 10000^{-2m/d_k}$, from one radian a step down to about a ten-thousandth. This is
-# **RoPE**, rotary position embedding. It turns queries and keys *after* their projections, and leaves values alone, because the place should
-# count for who is found, and not for what is passed on. There is nothing to learn.
-#
-# **Your turn**, for your own network below. {turn}`turn-of-a-pair`
+# $m = 0, 1, \ldots$ turns at a speed of its own, $\omega_m = 10000^{-2m/d_k}$, from one radian a step down to about a ten-thousandth. This is
+# **RoPE**, rotary position embedding. It turns queries and keys *after* their projections. Values are not turned, because the place should
+# count for who is found, and not for what is passed on. And there is nothing to learn.
+
+# %% [markdown] id="turn-turn"
+# **Your turn**, for a network of your own. {turn}`turn-of-a-pair`
 
 # %% id="turn-turn-code" tags=["your-turn"]
 my_turn = ...  # your function
@@ -254,8 +253,7 @@ check("turn-of-a-pair", my_turn)
 # ```
 
 # %% [markdown] id="turn-card"
-# In this card a query and a key have three pairs each. Does the score change if both tokens move one step on? And if they exchange their
-# places?
+# In this card a query and a key have three pairs each. Does the score change if both tokens move one step on? And if they exchange places?
 
 # %% id="turn-explorable"
 figures.rope_explorable()
@@ -263,17 +261,17 @@ figures.rope_explorable()
 # %% [markdown] id="turn-card-answer"
 # <details><summary>What you should see</summary>
 #
-# It stays if both move on, since their distance does. It changes with *Exchange*, because then $u - t$ changes its sign, and the sine with it.
+# It stays if both move on, since their distance stays. It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it.
 #
 # </details>
 
 # %% [markdown] id="real"
 # ## The clocks of a real model
 #
-# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers, with 100,000 for the 10,000 of the formula. Its head 0 of layer 16 (counted
-# from 0) gives most of its weight to the token one back. In four texts we first moved all tokens 1,000 places on, and then we let every clock of the
-# model run at half speed, for which it was never trained. **Predict** how far its scores for the next token move in the first case (the largest
-# are about 40), and where the head looks in the second.
+# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers. Its head 0 of layer 16 (counted from 0) gives most of its weight
+# to the token one back. On four texts we first moved all tokens 1,000 places on. Then we let every clock of the model run at half speed, for
+# which it was never trained. **Predict** how far its scores for the next token move in the first case (the largest are about 40), and where
+# this head looks in the second.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.positions.experiments_smollm2 import SMOLLM2
@@ -286,25 +284,24 @@ speeds = ("trained", "half speed")
 figures.looks_back({speed: smollm.values(head, speed).mean(axis=0) for speed in speeds})
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# A thousand places on, only the last digits move, by rounding, because every distance is the same. At half speed the head looks two back
-# and further. What it has learned is an angle, and at half speed the clocks take two steps to turn by it.
+# A thousand places on, only the last digits move, by rounding, because all distances are the same. At half speed the head looks two back, and
+# further. It had learned to look for an angle, and at half speed this angle takes two steps.
 
 # %% [markdown] id="real-none"
-# And with no rotation at all? The perplexity says, roughly, between how many next tokens a model hesitates:
+# And with no rotation at all? Its perplexity says, roughly, between how many next tokens the model hesitates:
 
 # %% id="real-none-code"
 for way in ("trained", "none"):
     print(f"{way:8}", smollm.values("perplexity", way).round())
 
 # %% [markdown] id="real-none-notice"
-# Without its clocks the model hardly knows what comes next. (Our proof does not cover it even then. Its mask hides the words behind a token,
-# lesson {lesson}`masking`, and that alone betrays something of the order.)
+# Without its clocks it hardly knows what comes next. (Our proof does not cover it even then, because its mask hides what stands behind a
+# token, lesson {lesson}`masking`, and this betrays something of the order.)
 
 # %% [markdown] id="own"
 # ## Your own network
 #
-# Now build the network of the first cell, in plain PyTorch with your `my_turn`. Nine pairs of animals are kept for the test, and every pair
-# is read in both orders:
+# Now build the network of the first cell yourself, in plain PyTorch, with your `my_turn`. Nine pairs of animals are kept for the test:
 
 # %% id="own-words"
 import itertools
@@ -335,8 +332,8 @@ def sentences(pairs):  # each as numbers of its words, and the animal that is me
 
 
 # %% [markdown] id="own-place"
-# `placed` turns the pairs of features of all words. It returns the first ones in front of the second ones, in queries and keys alike, which
-# changes no dot product. (Until you have written `my_turn`, ours stands in.)
+# `placed` turns the pairs of all words. It returns the first features of the pairs in front of the second ones, for queries and keys alike, so
+# no dot product changes. (Until you have written `my_turn`, ours stands in.)
 
 
 # %% id="own-turn"
@@ -355,7 +352,7 @@ def placed(rows):
 
 
 # %% [markdown] id="own-network-text"
-# Each word begins as a learned vector. At the end that of "it", word 6, is multiplied with those of the animals, and the largest product
+# Each word begins as a learned vector. At the end that of "it", word 6, is multiplied with those of the ten animals, and the largest product
 # is the answer:
 
 
@@ -402,8 +399,8 @@ for turned in (True, False):
     print(f"turned {turned}: over 9 of 10 {right > 0.9}, over half {right > 0.5}")
 
 # %% [markdown] id="own-more"
-# It runs anywhere. Does one layer do, `n_layers=1`? (Not in our three trainings: a word must first read the ending and then look for the
-# animal.) Then write sentences of your own in which the order decides who is meant.
+# It runs anywhere. Will one layer do, `n_layers=1`? (In our three trainings it did not: "it" can choose by the ending only after the ending
+# has been read.) Then write sentences of your own in which the order decides who is meant.
 
 # %% id="verify-lesson"
 verify_lesson("self_attention")
@@ -422,13 +419,12 @@ verify_lesson("self_attention")
 # ## Summary
 #
 # - Each token asks, answers and passes on, by three learned matrices. The weights are made anew for each input.
-# - Two words do not see each other alike, because $W_Q \ne W_K$, and because each row is divided by a sum of its own.
+# - Two words do not see each other alike, because $W_Q \ne W_K$, and because each row is divided by its own sum.
 #
-# Where does the order get lost? In every step, because each treats all tokens alike: if words are shuffled, their outputs are shuffled with
-# them, and no depth or training helps. What brings it back? Turn queries and keys by an angle for each step. Then scores depend on contents
-# and on distances.
+# Where does the order get lost? In every step, since each treats all tokens alike: shuffled words get their old outputs, shuffled, at any depth
+# and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on contents and distances.
 #
-# Lesson {lesson}`masking` hides words, and {lesson}`heads` lets a layer ask several things at once. First come the
+# Lesson {lesson}`masking` hides words, and {lesson}`heads` asks several things at once. First come the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% [markdown] id="added"
@@ -472,14 +468,12 @@ for method in (added, rotated):
 # to use the distance, but nothing makes it.
 
 # %% [markdown] id="added-complex"
-# Why must it be a turn? Read a pair of features as a complex number, $\hat{q}_m$ for the query and $\hat{k}_m$ for the key, whose conjugate
-# is $\bar{k}_m$. A turn is a factor $e^{i \omega_m t}$, and conjugation takes the key's factor back, so for any shift $c$ of both places
+# A turn is easiest to write with complex numbers. Read a pair of features as one, $\hat{q}_m$ for the query and $\hat{k}_m$ for the key, whose
+# conjugate is $\bar{k}_m$. A turn is a factor $e^{i \omega_m t}$, and the key's conjugate brings $e^{-i \omega_m u}$. So for any shift $c$ of
+# both places
 #
 # $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
 #  \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \label{rope-as-complex-rotation}$$
-#
-# The dot product is the real part of one number times the conjugate of the other. A factor of size 1 cancels against its conjugate, which
-# no sum does.
 
 # %% [markdown] id="it"
 # ## Deeper: does the row of "it" say whom it means?
@@ -501,8 +495,8 @@ figures.rows_of_it(rows)
 # In *words as values* nearly all of the weight falls on the animal that is meant. The network of the first cell often looks elsewhere.
 
 # %% [markdown] id="it-hidden"
-# Is the weight needed? Here is which share of the answers is right if "it" may not look at this animal in the last layer, and what the word
-# had fetched to which "it" gives most in training 1, in the layer below:
+# Is the weight needed? Here is which share of the answers is right if "it" may not look at this animal in the last layer. The last line follows
+# seed 1 of the lower half one layer down, to what the word had fetched that "it" looks at:
 
 # %% id="it-numbers"
 for kind in ("words as values", "with places"):
@@ -513,8 +507,8 @@ below = told["first rows of these"][0]
 print(f'"it" looks at "{text[place]}", which gave "{text[1]}" {below[1]:.2f}')
 
 # %% [markdown] id="it-why"
-# In *words as values* hardly an answer is right without it. The network of the first cell manages better, and in training 1 as well as
-# before: "it" looks at "was", which has fetched the fox. So in a second layer a weight names a row, and no longer a word.
+# In *words as values* hardly an answer is right. The network of the first cell manages better, and with seed 1 as well as before: "it" looks at
+# "was", and "was" has fetched the fox. So in a second layer a weight names a row, and no longer a word.
 
 # %% [markdown] id="real-it"
 # Lesson {lesson}`start` showed the head of SmolLM2 in which "it" gives "cat" 0.94. Does the model need this head? It completes a sentence
@@ -539,8 +533,8 @@ for name, view in views.items():
 
 # %% [markdown] id="real-it-notice"
 # It does not: without the head it says "cat" a little more surely. We tried twelve sentences with several pairs of nouns and kept the ten in
-# which the noun got at least a tenth. Silencing the head never cost the noun more than 3 percent of its probability. The exchange cost
-# it two thirds and more in nine of them, and in no other three layers from 1 to 27 more than 18 percent. (No other animal is there, so nobody must
+# which the noun got at least a tenth. Silencing the head never cost the noun more than 3 percent of its probability. The exchange cost it two
+# thirds and more in nine of them, and in no other three layers from 1 to 27 more than 18 percent. (No other animal is there, so nobody must
 # know what "it" is.)
 
 # %% [markdown] id="other"
@@ -554,14 +548,14 @@ for name, view in views.items():
 # largest weight is gone. A map is a hypothesis, to be tested by hiding and exchanging.
 
 # %% [markdown] id="features"
-# And is a large weight a strong association? Take a table, say of genes, and let its *columns* be the tokens, each with mean 0 and mean square 1 over
-# $m$ individuals. Then $x_a \cdot x_b / \sqrt{m}$ is $\sqrt{m}$ times their correlation $r_{ab}$, and the weights are
+# And is a large weight a strong association? Take a table, say of genes, and let its *columns* be the tokens, each with mean 0 and mean square
+# 1 over $m$ individuals. Then $x_a \cdot x_b / \sqrt{m}$ is $\sqrt{m}$ times their correlation $r_{ab}$, and plain attention has the weights
 #
 # $$p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0 \label{feature-weights-from-correlations}$$
 #
-# Two exactly opposite columns tell all about each other, and have the smallest weight. A trained layer can do better. We planted pairs
-# of columns in tables of counts 0, 1 and 2: *alike*, *opposite*, and *hidden*, where $b = 1$ if $a = 1$, else 0 or 2 by a coin. Who finds the
-# partners, of four columns each, in three tables?
+# Two exactly opposite columns tell all about each other, and get the smallest weight. A trained layer can do better. We planted pairs of columns
+# in tables of counts 0, 1 and 2: *alike*, *opposite*, and *hidden*, where $b = 1$ if $a = 1$, else 0 or 2 by a coin. Which methods find the
+# partners of the four columns of each kind, in three tables?
 
 # %% id="features-code"
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
@@ -573,8 +567,9 @@ for method in ways:
     print(f"{method:18}", found)
 
 # %% [markdown] id="features-notice"
-# The trained layer finds all pairs, and correlation misses the hidden ones. But mutual information, counted from the table without any training, finds them all as well, and the weights
-# of equally strong pairs that are *alike* go from .25 to .75. A weight's size does not measure how strong an association is.
+# The trained layer finds all pairs, and correlation misses the hidden ones. But mutual information, counted from the table without any training,
+# finds them all as well. And the weights of *alike* pairs, which are equally strong, go from .25 to .75 in the first table, so a weight's size
+# does not measure an association.
 
 # %% [markdown] id="layer"
 # ## Deeper: what does a layer cost, forward and back?
@@ -595,11 +590,12 @@ for method in ways:
 #
 # $$\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2 \label{attention-and-rnn-flops}$$
 #
-# Attention always does more work, and half of it or more is quadratic from $T = \frac32 d$ on. What it saves is waiting. These many products must wait for one another:
+# Attention always does more work, and from $T = \frac32 d$ on half of it or more is quadratic. What it saves is waiting. So many products must
+# wait for one another:
 #
 # $$\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T \label{attention-and-rnn-depth}$$
 #
-# And if each operation reads its inputs and writes its result, these many numbers travel:
+# And if each operation reads its inputs and writes its result, so many numbers travel:
 #
 # $$\begin{gathered}
 # \text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \\

@@ -107,7 +107,7 @@ three words, seven pairs: 3 7
 def my_turn(a, b, cos, sin):
     r"""The pairs (a, b), turned by angles.
 
-    Write `my_turn(a, b, cos, sin)`. Two arrays hold the first and the second features of many pairs, and `cos` and `sin` are the cosine and
-    sine of the angle of each. It returns the two turned arrays as a tuple. With `*`, `+` and `-` alone it will serve NumPy and PyTorch.
+    Write `my_turn(a, b, cos, sin)`. The arrays `a` and `b` hold the first and the second features of many pairs, `cos` and `sin` the
+    cosines and sines of their angles. It returns the two turned arrays. With `*`, `+` and `-` alone it serves NumPy and PyTorch.
     """
     return a * cos - b * sin, a * sin + b * cos

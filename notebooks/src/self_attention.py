@@ -75,8 +75,8 @@ print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS)
 # With 64 features it leads by about 8, and hardly sees anybody else.
 
 # %% [markdown] id="views-three"
-# A pronoun, however, asks for what it is *not*. So each token gets three views, made by three learned matrices: its row of $Q = X W_Q$ is what
-# it asks, its row of $K = X W_K$ what it answers to, and its row of $V = X W_V$ what it passes on. This is **self-attention**:
+# A pronoun, however, asks for what it is *not*. So each token gets three views, made by three learned matrices: its row of $Q = X W_Q$ is
+# what it asks, its row of $K = X W_K$ what it answers to, and its row of $V = X W_V$ what it passes on. This is **self-attention**:
 #
 # $$Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V \key{self-attention}$$
 #
@@ -143,7 +143,7 @@ print(softmax(np.array([[np.log(3), 0], [0, 0]])))
 # **Your turn.** {turn}`scores-of-shuffled-words`
 
 # %% id="shuffle-turn-code" tags=["your-turn"]
-my_shuffled = ...  # such as r"\Pi S", which is wrong
+my_shuffled = ...  # such as r"S + \Pi", which is wrong
 check("scores-of-shuffled-words", my_shuffled)
 
 # %% [markdown] id="shuffle-ours" tags=["ours"]
@@ -163,8 +163,8 @@ check("scores-of-shuffled-words", my_shuffled)
 # If the words are shuffled, the outputs are shuffled with them, and nothing else changes, which is called **equivariance**. One often reads
 # that attention looks at neighbouring words first. This layer does not know its neighbours.
 #
-# Our network has two layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers, leave out "the" and let cat and
-# owl change places. **Predict** which of the old outputs, counted from 0, now stands at each place.
+# Our network has two layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers, leave out "the" and let cat
+# and owl change places. **Predict** which of the old outputs, counted from 0, now stands at each place.
 
 # %% id="shuffle-code" tags=["predicted"]
 rng = np.random.default_rng(0)
@@ -190,24 +190,24 @@ print([int(np.isclose(old, z).all(axis=1).argmax()) for z in outputs(mirrored)])
 
 # %% [markdown] id="shuffle-half"
 # This proves what the first cell showed. If cat and owl change places, "it" stays where it is, so by {eq}`permutation-equivariance` it gets
-# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But in one of
-# them the cat was angry, and in the other one the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is right, whatever
-# the depth and the training. ∎
+# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But in one
+# of them the cat was angry, and in the other one the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is
+# right, whatever the depth and the training. ∎
 
 # %% [markdown] id="turn"
 # ## Give each word a place, and turn it
 #
-# The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But a head mostly needs to know
-# how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for scores that depend on the distance
-# alone, and most language models now do it their way.
+# The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But a head mostly needs to
+# know how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for scores that depend on the
+# distance alone, and most language models now do it their way.
 
 # %% [markdown] id="turn-hand"
-# Take two features of a query or a key as a point in the plane, and turn it by the same angle at every step to the next place. With the cosine
-# $\frac35$ and the sine $\frac45$, which take $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$, we can do it by hand. A point that is $(25, 0)$ at
-# place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3, always on the circle of radius 25.
+# Take two features of a query or a key as a point in the plane, and turn it by the same angle at every step to the next place. With the
+# cosine $\frac35$ and the sine $\frac45$, which take $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$, we can do it by hand. A point that is
+# $(25, 0)$ at place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3, always on the circle of radius 25.
 #
-# Let every word have this query and this key. Places 0 and 1 have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of places 1
-# and 2, and of 2 and 3.
+# Let every word have this query and this key. Places 0 and 1 have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of
+# places 1 and 2, and of 2 and 3.
 
 # %% id="turn-hand-code" tags=["predicted"]
 points = [np.array([25.0, 0.0])]
@@ -262,16 +262,17 @@ figures.rope_explorable()
 # <details><summary>What you should see</summary>
 #
 # It stays if both move on, since their distance stays. It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it.
+# If you stop the clocks, all places are alike, as in section {section}`shuffle`.
 #
 # </details>
 
 # %% [markdown] id="real"
 # ## The clocks of a real model
 #
-# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers. Its head 0 of layer 16 (counted from 0) gives most of its weight
-# to the token one back. On four texts we first moved all tokens 1,000 places on. Then we let every clock of the model run at half speed, for
-# which it was never trained. **Predict** how far its scores for the next token move in the first case (the largest are about 40), and where
-# this head looks in the second.
+# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers. Its head 0 of layer 16 (counted from 0) gives most of its
+# weight to the token one back. On four texts we first moved all tokens 1,000 places on. Then we let every clock of the model run at half
+# speed, for which it was never trained. **Predict** how far its scores for the next token move in the first case (the largest are about
+# 40), and where this head looks in the second.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.positions.experiments_smollm2 import SMOLLM2
@@ -332,8 +333,8 @@ def sentences(pairs):  # each as numbers of its words, and the animal that is me
 
 
 # %% [markdown] id="own-place"
-# `placed` turns the pairs of all words. It returns the first features of the pairs in front of the second ones, for queries and keys alike, so
-# no dot product changes. (Until you have written `my_turn`, ours stands in.)
+# `placed` turns the pairs of all words. It returns the first features of the pairs in front of the second ones, for queries and keys alike,
+# so no dot product changes. (Until you have written `my_turn`, ours stands in.)
 
 
 # %% id="own-turn"
@@ -394,13 +395,13 @@ def train(seed=0, **options):
 
 # %% id="own-run"
 texts, meant = sentences(new)
-for turned in (True, False):
+for name, turned in {"with places": True, "without places": False}.items():
     right = (train(turned=turned)(texts).argmax(-1) == meant).float().mean()
-    print(f"turned {turned}: over 9 of 10 {right > 0.9}, over half {right > 0.5}")
+    print(f"{name:14} over nine tenths: {right > 0.9}, over half: {right > 0.5}")
 
 # %% [markdown] id="own-more"
-# It runs anywhere. Will one layer do, `n_layers=1`? (In our three trainings it did not: "it" can choose by the ending only after the ending
-# has been read.) Then write sentences of your own in which the order decides who is meant.
+# It runs anywhere. Print `right`, and try other seeds. Will one layer do, `n_layers=1`? (In our three trainings it did not: "it" can choose
+# by the ending only after the ending has been read.) Then write sentences of your own in which the order decides who is meant.
 
 # %% id="verify-lesson"
 verify_lesson("self_attention")
@@ -421,8 +422,9 @@ verify_lesson("self_attention")
 # - Each token asks, answers and passes on, by three learned matrices. The weights are made anew for each input.
 # - Two words do not see each other alike, because $W_Q \ne W_K$, and because each row is divided by its own sum.
 #
-# Where does the order get lost? In every step, since each treats all tokens alike: shuffled words get their old outputs, shuffled, at any depth
-# and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on contents and distances.
+# Where does the order get lost? In every step, since each treats all tokens alike: shuffled words get their old outputs, shuffled, at any
+# depth and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on contents and
+# distances.
 #
 # Lesson {lesson}`masking` hides words, and {lesson}`heads` asks several things at once. First come the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
@@ -468,9 +470,9 @@ for method in (added, rotated):
 # to use the distance, but nothing makes it.
 
 # %% [markdown] id="added-complex"
-# A turn is easiest to write with complex numbers. Read a pair of features as one, $\hat{q}_m$ for the query and $\hat{k}_m$ for the key, whose
-# conjugate is $\bar{k}_m$. A turn is a factor $e^{i \omega_m t}$, and the key's conjugate brings $e^{-i \omega_m u}$. So for any shift $c$ of
-# both places
+# A turn is easiest to write with complex numbers. Read a pair of features as one, $\hat{q}_m$ for the query and $\hat{k}_m$ for the key,
+# whose conjugate is $\bar{k}_m$. A turn is a factor $e^{i \omega_m t}$, and the key's conjugate brings $e^{-i \omega_m u}$. So for any
+# shift $c$ of both places
 #
 # $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
 #  \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \label{rope-as-complex-rotation}$$
@@ -495,8 +497,8 @@ figures.rows_of_it(rows)
 # In *words as values* nearly all of the weight falls on the animal that is meant. The network of the first cell often looks elsewhere.
 
 # %% [markdown] id="it-hidden"
-# Is the weight needed? Here is which share of the answers is right if "it" may not look at this animal in the last layer. The last line follows
-# seed 1 of the lower half one layer down, to what the word had fetched that "it" looks at:
+# Is the weight needed? Here is which share of the answers is right if "it" may not look at this animal in the last layer. The last line
+# looks one layer down in seed 1 of this network: what had the word fetched that "it" looks at?
 
 # %% id="it-numbers"
 for kind in ("words as values", "with places"):
@@ -507,8 +509,8 @@ below = told["first rows of these"][0]
 print(f'"it" looks at "{text[place]}", which gave "{text[1]}" {below[1]:.2f}')
 
 # %% [markdown] id="it-why"
-# In *words as values* hardly an answer is right. The network of the first cell manages better, and with seed 1 as well as before: "it" looks at
-# "was", and "was" has fetched the fox. So in a second layer a weight names a row, and no longer a word.
+# In *words as values* hardly an answer is right. The network of the first cell manages better, and with seed 1 as well as before: "it"
+# looks at "was", and "was" has fetched the fox. So in a second layer a weight names a row, and no longer a word.
 
 # %% [markdown] id="real-it"
 # Lesson {lesson}`start` showed the head of SmolLM2 in which "it" gives "cat" 0.94. Does the model need this head? It completes a sentence
@@ -548,14 +550,15 @@ for name, view in views.items():
 # largest weight is gone. A map is a hypothesis, to be tested by hiding and exchanging.
 
 # %% [markdown] id="features"
-# And is a large weight a strong association? Take a table, say of genes, and let its *columns* be the tokens, each with mean 0 and mean square
-# 1 over $m$ individuals. Then $x_a \cdot x_b / \sqrt{m}$ is $\sqrt{m}$ times their correlation $r_{ab}$, and plain attention has the weights
+# And is a large weight a strong association? Take a table, say of genes, and let its *columns* be the tokens, each with mean 0 and mean
+# square 1 over $m$ individuals. Then $x_a \cdot x_b / \sqrt{m}$ is $\sqrt{m}$ times their correlation $r_{ab}$, and plain attention has the
+# weights
 #
 # $$p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0 \label{feature-weights-from-correlations}$$
 #
-# Two exactly opposite columns tell all about each other, and get the smallest weight. A trained layer can do better. We planted pairs of columns
-# in tables of counts 0, 1 and 2: *alike*, *opposite*, and *hidden*, where $b = 1$ if $a = 1$, else 0 or 2 by a coin. Which methods find the
-# partners of the four columns of each kind, in three tables?
+# Two exactly opposite columns tell all about each other, and get the smallest weight. A trained layer can do better. We planted pairs of
+# columns in tables of counts 0, 1 and 2: *alike*, *opposite*, and *hidden*, where $b = 1$ if $a = 1$, else 0 or 2 by a coin. Which methods
+# find the partners of the four columns of each kind, in three tables?
 
 # %% id="features-code"
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
@@ -567,9 +570,9 @@ for method in ways:
     print(f"{method:18}", found)
 
 # %% [markdown] id="features-notice"
-# The trained layer finds all pairs, and correlation misses the hidden ones. But mutual information, counted from the table without any training,
-# finds them all as well. And the weights of *alike* pairs, which are equally strong, go from .25 to .75 in the first table, so a weight's size
-# does not measure an association.
+# The trained layer finds all pairs, and correlation misses the hidden ones. But mutual information, counted from the table without any
+# training, finds them all as well. And the weights of *alike* pairs, which are equally strong, go from .25 to .75 in the first table, so a
+# weight's size does not measure an association.
 
 # %% [markdown] id="layer"
 # ## Deeper: what does a layer cost, forward and back?
@@ -590,8 +593,8 @@ for method in ways:
 #
 # $$\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2 \label{attention-and-rnn-flops}$$
 #
-# Attention always does more work, and from $T = \frac32 d$ on half of it or more is quadratic. What it saves is waiting. So many products must
-# wait for one another:
+# Attention always does more work, and from $T = \frac32 d$ on half of it or more is quadratic. What it saves is waiting. So many products
+# must wait for one another:
 #
 # $$\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T \label{attention-and-rnn-depth}$$
 #
@@ -605,8 +608,11 @@ for method in ways:
 # Who wins in what, for $T = 1024$ and $d = 256$?
 
 # %% id="cost-code"
+from attn_course import costs
+
 T, d = 1024, 256
-flops = 6 * T * d**2 + 4 * T**2 * d, 4 * T * d**2
+projected = 3 * costs.projection_flops(T, d, d)
+flops = projected + costs.attention_flops(T * T, d, d), costs.recurrent_flops(T, d, d)
 moved = 3 * d**2 + 10 * T * d + 4 * T**2, 2 * T * d**2 + 7 * T * d
 print(f"work:    the RNN does {flops[0] / flops[1]:.1f} times less")
 print(f"traffic: attention moves {moved[1] / moved[0]:.0f} times less")

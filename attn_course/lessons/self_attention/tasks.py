@@ -424,7 +424,7 @@ places before 0, and far away: 8 -3 99991 -250 1 -100000 40000 0
         `first, second = x[:, 0::2], x[:, 1::2]`; write the two turned halves back to the same columns of a new array.
     """,
     why="""
-        One angle for each row and each pair. Other code, the `rope` of the lesson included, pairs feature $m$ with
+        One angle for each row and each pair. Other code, the `rope` of the course included, pairs feature $m$ with
         $m + d_k / 2$: the same pairs under other column numbers.
     """,
 )

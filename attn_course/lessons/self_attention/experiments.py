@@ -61,7 +61,9 @@ class Resolver(nn.Module):
         """
         x = words = self.words[sentences]
         maps = []
-        for number, (w_query, w_key, w_value) in enumerate(self.layers, 1):
+        for number, layer in enumerate(self.layers, 1):
+            assert isinstance(layer, nn.ParameterList)
+            w_query, w_key, w_value = layer
             last = number == len(self.layers)
             mask = None
             if last and hidden is not None:

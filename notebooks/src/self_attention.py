@@ -224,7 +224,7 @@ print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=n
 # Now with any angle $\omega$ for a step. To turn back by $\omega t$ and on by $\omega u$ is to turn by the difference:
 #
 # $$R_t^\top R_u = R_{u - t}, \qquad
-#  R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix} \key{rotations-compose}$$
+#  R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix} \label{rotations-compose}$$
 #
 # So a query $q$ at place $t$ and a key $k$ at place $u$, both columns, have the product $q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, or
 #
@@ -302,7 +302,7 @@ for way in ("trained", "none"):
 # %% [markdown] id="own"
 # ## Your own network
 #
-# Now build the network of the first cell yourself, in plain PyTorch, with your `my_turn`. Nine pairs of animals are kept for the test:
+# Now build such a network yourself, in plain PyTorch, with your `my_turn`. Nine pairs of animals are kept for the test:
 
 # %% id="own-words"
 import itertools
@@ -413,7 +413,6 @@ verify_lesson("self_attention")
 # |---|---|
 # | three views of one sequence, {eq}`self-attention` | {key}`self-attention` |
 # | shuffled words, {eq}`permutation-equivariance` | {key}`permutation-equivariance` |
-# | back and on is the difference, {eq}`rotations-compose` | {key}`rotations-compose` |
 # | scores know distances, {eq}`rotated-pair-score` | {key}`rotated-pair-score` |
 
 # %% [markdown] id="summary"
@@ -593,12 +592,12 @@ for method in ways:
 #
 # $$\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2 \label{attention-and-rnn-flops}$$
 #
-# Attention always does more work, and from $T = \frac32 d$ on half of it or more is quadratic. What it saves is waiting. So many products
-# must wait for one another:
+# Attention always does more work, and from $T = \frac32 d$ on half of it or more is quadratic. What it saves is waiting. These
+# numbers of products must wait for one another:
 #
 # $$\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T \label{attention-and-rnn-depth}$$
 #
-# And if each operation reads its inputs and writes its result, so many numbers travel:
+# And these are the numbers that travel, if each operation reads its inputs and writes its result:
 #
 # $$\begin{gathered}
 # \text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \\

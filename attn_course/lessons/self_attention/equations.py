@@ -146,7 +146,7 @@ def _(normal, rng, T):
 def _(normal, rng, T, d_model, d_k, d_v):
     r"""Z(\Pi X) = \Pi\, Z(X)
     where no mask, no positions
-    Pi P Pi^T Pi X W_V, and Pi^T Pi = 1. Outputs move along with their tokens: the order of a sentence is invisible.
+    Pi P Pi^T Pi X W_V, and Pi^T Pi is the identity. Outputs move along with their tokens: the order of a sentence is invisible.
         invariant: the output does not change:
             \Pi\, Z -> Z
         X25: where a token stands changes its output: = \Pi -> \ne \Pi

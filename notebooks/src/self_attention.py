@@ -253,7 +253,8 @@ check("turn-of-a-pair", my_turn)
 # ```
 
 # %% [markdown] id="turn-card"
-# In this card a query and a key have three pairs each. Does the score change if both tokens move one step on? And if they exchange places?
+# In this card a query and a key have three pairs each. Does the score change when both tokens move on together? And when they exchange
+# places?
 
 # %% id="turn-explorable"
 figures.rope_explorable()

@@ -20,7 +20,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Float[np.ndarray, "length
     Raises TypeError if an argument is not an integer; ValueError if `length` is negative, or `d_model` below 1.
 
     Vaswani et al. (2017), section 3.5, arXiv:1706.03762. Moving on by k positions rotates every pair by k times its
-    frequency, whatever the position was: a linear map, the same for all rows, Eq. sinusoid-shift-is-linear.
+    frequency, whatever the position was: a linear map, the same for all rows.
 
     >>> sinusoidal_positions(2, 4).round(2)
     array([[0.  , 1.  , 0.  , 1.  ],

@@ -10,49 +10,21 @@ from attn_course.lessons.self_attention import figures
 from attn_course.reference import rope
 from tests.figures.support import Pictures, card_html, described, words_of_card
 
-EVEN = np.full((12, 12), 1 / 12)
 QUERY = np.array([[1.0, 0.0, 0.8, 0.5, 0.6, 0.8]])
 KEY = np.array([[0.9, 0.3, 1.0, 0.0, 0.3, 0.9]])
 
-AWAY = np.arange(-20, 21)
 ROWS = {"free": [0.1, 0.7, 0.2, *6 * [0.0]], "words": [*6 * [0.0], 0.05, 0.0, 0.95]}
 
 DRAWN = [
-    (partial(figures.random_maps, {"v = 4": EVEN, "v = 64": np.eye(12)}), ["12 by 12", "v = 4: 0.08; v = 64: 1.00."]),
     (
-        partial(figures.pair_maps, {"correlation": EVEN, "trained": 0.5 * np.roll(np.eye(12), 1, axis=1)}, {"pairs": 4, "free": 8}),
-        ["correlation: pairs 0.08 to 0.08, free 0.08 to 0.08. trained: pairs 0.50 to 0.50, free 0.50 to 0.50."],
-    ),
-    (
-        partial(figures.plane_weights, [[0.0, 0.0], [-1.0, 2.0]], [[0.5, 0.5], [0.25, 0.75]]),
-        ["(0, 0) gives 0.50 and 0.50. (−1, 2) gives 0.25 and 0.75."],
-    ),
-    (
-        partial(
-            figures.position_likeness, np.arange(-20, 21), {"t = 3": np.cos(np.arange(-20, 21)), "t = 4": 2.0 * np.cos(np.arange(-20, 21))}
-        ),
-        ["from −20 to 20. The curves differ by at most 1.00. They peak at 2 for distance 0", "between −2 and 2 at"],
-    ),
-    (
-        partial(figures.levelling, {"X + Z": [1.0, 0.95, 0.9], "Z alone": [1.0, 1e-2, 1e-6]}),
-        ["after 0 to 2 layers", "X + Z: from 1 to 0.9. Z alone: from 1 to 1.0 · 10⁻⁶."],
-    ),
-    (
-        partial(figures.pronouns_right, ["free", "one layer"], {0: [0.99, 0.44], 1: [1.0, 0.51]}),
-        ["for seed 0, seed 1. free: 0.99 and 1.00. one layer: 0.44 and 0.51."],
+        partial(figures.looks_back, {"trained": [0.0, 0.7, 0.1, 0.0, 0.0], "half speed": [0.0, 0.1, 0.5, 0.3, 0.0]}),
+        ["trained: 0.00, 0.70, 0.10, 0.00 and 0.00. half speed: 0.00, 0.10, 0.50, 0.30 and 0.00."],
     ),
     (partial(figures.rows_of_it, ROWS), ["free: 0.70 at place 1; words: 0.95 at place 8."]),
 ]
 REFUSED = [
-    (partial(figures.random_maps, {"one": EVEN, "two": np.eye(3)}), r"maps\['two'\] must have shape \(12, 12\); got \(3, 3\)"),
-    (partial(figures.random_maps, {"one": -np.eye(3)}), r"maps\['one'\] must hold numbers from 0 to 1; got −1.00 to 0.00"),
-    (partial(figures.random_maps, {}), "maps must hold at least one"),
-    (partial(figures.pair_maps, {"one": EVEN}, {"pairs": 4}), "groups must name 12 features; got 4"),
-    (partial(figures.plane_weights, np.zeros((2, 2)), np.eye(3)), r"weights must have shape \(2, 2\); got \(3, 3\)"),
-    (partial(figures.position_likeness, [0.0, 1.0], {"a": [1.0]}), r"likeness\['a'\] must have shape \(2,\); got \(1,\)"),
-    (partial(figures.levelling, {"a": [1.0, 0.5], "b": [1.0]}), r"curves\['b'\] must have shape \(2,\); got \(1,\)"),
-    (partial(figures.levelling, {}), "curves must hold at least one"),
-    (partial(figures.pronouns_right, ["free"], {0: [0.5, 0.5]}), r"accuracy\['seed 0'\] must have shape \(1,\); got \(2,\)"),
+    (partial(figures.looks_back, {"trained": [0.5, 0.5]}), r"weights\['trained'\] must have shape \(5,\); got \(2,\)"),
+    (partial(figures.looks_back, {}), "weights must hold at least one"),
     (partial(figures.rows_of_it, {"a": [0.5, 0.5]}), r"rows\['a'\] must have shape \(9,\); got \(2,\)"),
     (partial(figures.rows_of_it, {"a": np.full(9, 0.1)}), r"rows\['a'\] must sum to 1; got 0.90"),
     (partial(figures.rows_of_it, {}), "rows must hold at least one"),
@@ -60,7 +32,7 @@ REFUSED = [
 
 
 class TestPictures(Pictures):
-    """Maps and rows."""
+    """A head that looks back, and the rows of "it"."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 """Self-attention without and with projections, and the order of tokens. X holds one token per row."""
 
 import math
-from functools import cache
 
 import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.drawing import normalisers, one_head, projections, tables
-from attn_course.formulas import derivative, function, independent, matrix, normal_nodes, outcomes, rows
+from attn_course.formulas import derivative, function, independent, matrix, outcomes, rows
 from attn_course.reference import attention, attention_backward, scaled_dot_scores, softmax
 
 claim = about("E1")
@@ -55,28 +54,6 @@ def _(rng, v):
     return {"s": outcomes(chances, matrix(scaled_dot_scores(X, X))), "v": v}
 
 
-@claim("self-weight-grows", rests_on="heavy-diagonal-of-scores")
-def _(rng):
-    r"""a(4) \approx 0.171, \qquad a(16) \approx 0.507, \qquad a(64) \approx 0.967
-    where a(v) = E[p_ii] for T = 32 tokens of v standard normal entries
-    A lead of sqrt(v) against 31 scores of spread 1: in many dimensions each token sees little but itself.
-        the same at any width: 0.507 -> 0.171 ;; 0.967 -> 0.171
-        each token sees all alike: 0.171 -> 0.031 ;; 0.507 -> 0.031 ;; 0.967 -> 0.031
-    """
-    return {"a": function(lambda v: mean_self_weight(float(v)))}
-
-
-@cache
-def mean_self_weight(v: float, others: int = 31) -> float:
-    """Return E[p_ii], integrated: p_ii = 1 / (1 + S) = integral of e^{-u (1 + S)}, where S has independent terms, given |x_i|."""
-    lengths, logs = np.linspace(0.02, 2 * math.sqrt(v) + 8, 150), np.linspace(-40, 5, 150)
-    density, u = lengths ** (v - 1) * np.exp(-(lengths**2) / 2), np.exp(logs)
-    nodes, chances = normal_nodes(30)
-    terms = np.exp((lengths[:, None] * nodes - lengths[:, None] ** 2) / math.sqrt(v))
-    product = (np.exp(-u[:, None] * terms[:, None]) @ chances) ** others
-    return float(np.average(product @ (u * np.exp(-u)) * (logs[1] - logs[0]), weights=density))
-
-
 # ---- Do two tokens see each other alike? The first cause
 @claim(
     "detailed-balance-of-weights",
@@ -93,19 +70,6 @@ def _(normal, T, v):
     """
     X = normal(T, v)
     return {"s": scaled_dot_scores(X, X), "p": attention(X, X, X, return_weights=True)[1], "Z": normalisers(X, X), "T": T}
-
-
-@claim("normalisers-are-stationary", serves="E3", rests_on="detailed-balance-of-weights")
-def _(normal, T, v):
-    r"""\sum_{i=1}^{T} Z_i\, p_{ij} = Z_j
-    Sum Eq. detailed-balance-of-weights over i; rows of P sum to 1. Weighted by the normalisers, each token collects its own.
-        each token is looked at equally: columns sum to 1:
-            Z_i -> Z_j
-        summed over the keys: ij -> ji
-    """
-    X = normal(T, v)
-    p = attention(X, X, X, return_weights=True)[1]
-    return {"p": p, "Z": normalisers(X, X), "T": T}
 
 
 # ---- Three projections of one input
@@ -146,21 +110,6 @@ def _(normal, T, d_model, d_k):
     return {"S": scaled_dot_scores(X @ W_Q, X @ W_K), "X": X, "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
 
 
-@claim("self-attention-parameters", rests_on="self-attention")
-def _(normal, T, d_model, d_k, d_v):
-    r"""\#\{\text{parameters}\} = d_{\text{model}}\,(2\,d_k + d_v)
-    where no biases
-    Three matrices, whatever the number of tokens: the T x T weights are computed anew for every input.
-        one projection for queries and keys: 2\,d_k -> d_k
-        the values counted twice: 2\,d_k + -> d_k + 2\,
-        with a bias for each feature: d_{\text{model}} -> (d_{\text{model}} + 1)
-    """
-    weights = projections(normal, d_model, d_model, d_k, d_v)
-    assert one_head(*2 * [normal(T, d_model)], **weights).shape == (T, d_v), "nothing else is needed"
-    counted = {r"\#\{\text{parameters}\}": sum(weight.size for weight in weights.values())}
-    return {**counted, r"d_{\text{model}}": d_model, "d_k": d_k, "d_v": d_v}
-
-
 @claim("gradients-through-projections", serves="E1 D2", rests_on="gradient-of-values query-and-key-gradients self-attention")
 def _(normal, T, d_model, d_k, d_v):
     r"""dW_Q = X^\top dQ, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top
@@ -182,34 +131,22 @@ def _(normal, T, d_model, d_k, d_v):
 
 
 # ---- A set of tokens: what a permutation does
-@claim("permuted-scores", rests_on="bilinear-score")
-def _(normal, rng, T, d_model, d_k):
-    r"""S(\Pi X) = \Pi\, S(X)\, \Pi^\top
-    where Pi a permutation matrix
-    Put Pi X into Eq. bilinear-score: one Pi comes out on each side. A pair of tokens keeps its score wherever the two stand.
-        only the rows move: S(\Pi X) = \Pi\, S(X)
-        X25: a pair of places keeps its score: S(\Pi X) = S(X)
-    """
-    X, W_Q, W_K = tables(normal, (T, d_model), (d_model, d_k), (d_model, d_k))
-    return {"S": function(lambda X: scaled_dot_scores(X @ W_Q, X @ W_K)), r"\Pi": shuffle(rng, T), "X": X}
-
-
-@claim("permuted-weights", rests_on="attention-weights permuted-scores")
+@claim("permuted-weights", rests_on="attention-weights bilinear-score")
 def _(normal, rng, T):
     r"""\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top
     where softmax along each row
-    Exponentials go entry by entry, and the sum of a row does not depend on the order of its terms.
+    Pi S Pi^T are the scores of Pi X. Exponentials go entry by entry, and the sum of a row does not depend on the order of its terms.
         X20: weights are learned, and stay as they are: = \Pi\, -> = ;; (S)\, \Pi^\top -> (S)
         only the rows move: (S)\, \Pi^\top -> (S)
     """
     return {"S": normal(T, T), r"\Pi": shuffle(rng, T)}
 
 
-@claim("permutation-equivariance", rests_on="pair-order-invariance self-attention permuted-scores permuted-weights")
+@claim("permutation-equivariance", rests_on="pair-order-invariance self-attention permuted-weights")
 def _(normal, rng, T, d_model, d_k, d_v):
     r"""Z(\Pi X) = \Pi\, Z(X)
     where no mask, no positions
-    Pi P Pi^T Pi X W_V, and Pi^T Pi = 1. Outputs move along with their tokens: the order of a sentence is invisible.
+    Pi P Pi^T Pi X W_V, and Pi^T Pi is the identity. Outputs move along with their tokens: the order of a sentence is invisible.
         invariant: the output does not change:
             \Pi\, Z -> Z
         X25: where a token stands changes its output: = \Pi -> \ne \Pi

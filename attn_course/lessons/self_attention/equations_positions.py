@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.formulas import column, function, index, matrices, matrix, vector
+from attn_course.formulas import column, index, matrices, matrix, vector
 from attn_course.reference import rope
 from attn_course.reference import sinusoidal_positions as position_table
 
@@ -35,58 +35,10 @@ def _(rng, T, h):
     return {"P": matrix(position_table(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "i": index(0, h - 1)}
 
 
-@claim("sinusoid-shift-is-linear", rests_on="sinusoidal-positions")
-def _(rng):
-    r"""\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix}
-        = \begin{pmatrix} \cos(\omega\delta) & \sin(\omega\delta) \\
-        -\sin(\omega\delta) & \cos(\omega\delta) \end{pmatrix} \begin{pmatrix} \sin(\omega t) \\ \cos(\omega t) \end{pmatrix}
-    The addition theorems. The matrix holds no t: going delta positions on is one linear map, the same from everywhere.
-        turned the other way: \sin(\omega\delta) \\ -\sin -> -\sin(\omega\delta) \\ \sin
-        positions add like numbers:
-            \begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} = \begin{pmatrix} \sin(\omega t) \\
-            \cos(\omega t) \end{pmatrix} + \begin{pmatrix} \sin(\omega\delta) \\ \cos(\omega\delta) \end{pmatrix}
-    """
-    return {r"\omega": signed(rng), "t": rng.normal(scale=5), r"\delta": rng.normal(scale=5)}
-
-
-@claim("sinusoidal-position-similarity", rests_on="sinusoidal-positions")
-def _(rng, T, h):
-    r"""P_t \cdot P_u = \sum_{i} \cos(\omega_i (t - u))
-    sin a sin b + cos a cos b = cos(a - b): two places are alike by their distance only, whatever the direction.
-        of the sum of the positions: - -> +
-        different positions are orthogonal: = -> = [\,t = u\,]
-    """
-    return {"P": matrix(position_table(T, 2 * h), start=0), r"\omega": vector(10000.0 ** (-np.arange(h) / h), start=0)}
-
-
 # ---- Positions to rotate by: RoPE
 @claim(
-    "angle-proportional-to-position",
-    rests_on="sinusoidal-position-similarity",
-    equivalent={
-        r"\theta(0) = 0, \quad \theta(s + 1) - \theta(s) = \omega \; \Rightarrow \; \theta(t) = \omega\, t"
-        r" -> \theta(t) = \omega\, t \; \Rightarrow \; \theta(0) = 0, \quad \theta(s + 1) - \theta(s) = \omega": "the converse is true too"
-    },
-)
-def _(rng, T, draw):
-    r"""\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t
-    where queries and keys at t are turned by theta(t) ;; a score may depend on t and u through t - u only, so steps are equal, for all s
-    theta(s + 1) - theta(s) is the angle between neighbours; if it is the same everywhere, angles grow in proportion to the position.
-        one angle for all: \omega\, t -> \omega
-        geometric growth: \omega\, t -> \omega^t
-        wherever it starts: (0) = 0,\;\; \theta(s + 1) -> (s + 1)
-        the first step alone: (s + 1) - \theta(s) -> (1)
-    """
-    omega, off, one = signed(rng), (0.4, -0.4, 1e-4)[T % 3], T % 3 == 2
-    angles = omega * np.arange(T + 1) + off * (draw == 1)
-    if draw == 2:  # one position is out of place, or all but two
-        angles[rng.integers(3, T + 1) if one else slice(2, None)] += off
-    return {r"\theta": function(lambda t: angles[round(float(t))]), r"\omega": omega, "s": index(0, T - 1), "t": index(0, T)}
-
-
-@claim(
     "rotations-compose",
-    rests_on="angle-proportional-to-position",
+    rests_on="scaled-score",
     equivalent={r"R_{t}^\top\, R_{u} -> R_{u}\, R_{t}^\top": "rotations of a plane commute"},
 )
 def _(rng, T):

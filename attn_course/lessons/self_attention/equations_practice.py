@@ -1,14 +1,12 @@
 """Residuals, what attention learns and shows, and how parallel it is."""
 
-from itertools import combinations
-
 import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.equations.drawing import Normal, one_head, projections
-from attn_course.formulas import function, index, matrices, of, row, rows, vector
-from attn_course.reference import attention, softmax
+from attn_course.formulas import function, index, matrices
+from attn_course.reference import attention
 
 claim = about("E4")
 
@@ -35,44 +33,7 @@ def _(normal, L, T, d_model, d_k):
     }
 
 
-OUTPUTS, VALUES = r"\max_i z_i - \min_i z_i \le", r"\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad "
-
-
-@claim("attention-contracts-differences", serves="E5", rests_on="output-in-convex-hull output-of-a-query")
-def _(normal, T, d_k, draw):
-    r"""\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})
-    where one feature of the values
-    The part of their weights that two rows share moves them alike. With finite scores tau < 1: without a residual, differences die.
-        half of the differences are left at most: \le -> \le \tfrac{1}{2}
-        the same with a residual: z_i - \min_i z_i -> (v_i + z_i) - \min_i (v_i + z_i)
-        what rows share, not what they do not: = 1 - -> =
-    """
-    Q, K, v = 1.3 * normal(T, d_k), normal(T, d_k), normal(T)
-    p = attention(Q, K, K, return_weights=True)[1]
-    if draw == 2:  # the two rows that share least, and a value that tells them apart: attained
-        one, other = max(combinations(p, 2), key=lambda pair: float(np.abs(pair[0] - pair[1]).sum()))
-        v = np.where(one > other, 1.3, -0.4)
-    return {"p": p, "v": v, "z": vector(attention(Q, K, v[:, None])[:, 0])}
-
-
 # ---- "It" and "the cat": what is learned, and what may not be concluded
-@claim("wanted-value-gains-score", serves="E2", rests_on="score-gradient-against-mixture")
-def _(normal, T, d_v, draw):
-    r"""-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2
-    where one row of scores s, z = sum_j p_j v_j ;; the output wanted is v_n, the value of the noun
-    Eq. score-gradient-against-mixture with dZ = z - v_n.
-        what has weight gains weight, needed or not: \|v_n - z\|^2 -> (1 - p_n)
-        the loss, not its descent: -\frac -> \frac
-
-    Never negative: each step raises the score of the token whose value is needed, until z = v_n.
-    """
-    V, s = normal(T, d_v), normal(T)
-    if draw == 2:  # the others are worth the first already
-        V[0] = np.average(V[1:], axis=0, weights=softmax(s[1:]))
-    z = of(lambda s: row(np.average(V, axis=0, weights=softmax(s))), "s")
-    return {"s": vector(s), "p": of(softmax, "s"), "z": z, "v": rows(V)}
-
-
 @claim("other-weights-same-output", serves="E2", rests_on="attention", equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"})
 def _(normal, rng, T_q, d_v, n, draw):
     r"""N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
@@ -103,35 +64,18 @@ def features(normal: Normal, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @claim(
-    "feature-scores-are-correlations",
-    serves="E3",
-    rests_on="scaled-score self-attention-without-projections",
-    equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric"},
-)
-def _(normal, m, n):
-    r"""\frac{x_a \cdot x_b}{\sqrt{m}} = \sqrt{m}\; r_{ab}
-    where tokens = features: x_a holds the m observations of feature a ;; mean 0 and mean square 1 for each feature
-    QK^T relates the rows it is given. Rows must be features, if features are to be paired; then a score is a correlation r, rescaled.
-        a score is a correlation: \sqrt{m}\; r_{ab} -> r_{ab}
-        a sum of m products: m times:
-            = \sqrt{m} -> = m
-    """
-    x, r = features(normal, m, n)
-    return {"x": rows(x), "r": r, "m": m}
-
-
-@claim(
     "feature-weights-from-correlations",
     serves="E3",
-    rests_on="attention-weights feature-scores-are-correlations",
+    rests_on="attention-weights self-attention-without-projections",
     equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric", r"r_{a c} -> r_{c a}": "correlations are symmetric"},
 )
 def _(normal, m, n):
     r"""p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0
-    where as in {eq}`feature-scores-are-correlations`
-    Softmax of Eq. feature-scores-are-correlations: queries against keys.
+    where tokens = features: m observations each, with mean 0 and mean square 1 ;; r_ab = their correlation
+    Rows must be features, if features are to be paired; then x_a . x_b = m r_ab, and a score is a correlation, rescaled.
         X27: weights are correlations, scaled: p_{ab} = \frac{\sqrt{m}\, r_{ab}}{\sum_{c} \sqrt{m}\, r_{ac}} > 0
         X27: symmetric, as correlations are: r_{ac} -> r_{bc}
+        a sum of m products, not scaled: all e^{\sqrt{m}\, -> e^{m\,
 
     Rows sum to 1, an opposite feature gets next to nothing, each feature prefers itself.
     """
@@ -162,18 +106,6 @@ def _(rng, T, d, draw):
     parallel = multiplications(lambda x, a, b, c: (x @ a @ (x @ b).T) @ (x @ c), (T, d), square, square, square)
     recurrent = multiplications(recurrent_products, (T, d), square, square)
     return {r"\text{FLOPs}_{\text{attention}}": 2 * parallel, r"\text{FLOPs}_{\text{RNN}}": 2 * recurrent, "T": T, "d": d}
-
-
-@claim("quadratic-cost-crossover", rests_on="attention-and-rnn-flops")
-def _(rng, draw):
-    r"""4\,T^2 d = 6\,T d^2 \quad \Longleftrightarrow \quad T = \tfrac{3}{2}\, d
-    where T, d > 0
-    Below 1.5 d tokens most of the work is in the projections; beyond, in the T x T weights.
-        already at T = d: \tfrac{3}{2}\, d -> d
-        upside down: \tfrac{3}{2} -> \tfrac{2}{3}
-    """
-    d = rng.uniform(0.2, 9)
-    return {"T": max(np.roots([4 * d, -6 * d**2, 0])) * (1, rng.uniform(0.1, 0.9), 1 + 1e-6)[draw], "d": d}
 
 
 @claim("attention-and-rnn-depth", rests_on="self-attention")

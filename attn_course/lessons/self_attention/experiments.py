@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from attn_course.experiments.core import Experiment
 from attn_course.experiments.training import descend
-from attn_course.modules.attention import Attention
-from attn_course.reference import sinusoidal_positions
+from attn_course.modules.attention import attention
+from attn_course.modules.positions import rope
 
 NOUNS = ("cat", "dog", "fox", "owl", "pig", "hen", "goat", "crow", "mule", "wolf")
 VERBS = ("chased", "bit", "pushed")
@@ -29,15 +29,15 @@ IT = -3  # the place of "it", counted from the end
 D_MODEL, D_K = 32, 16
 STEPS, BATCH, LEARNING_RATE = 400, 64, 6e-3
 HELD_OUT = 9  # of the 45 pairs of nouns
-MODELS = ("free", "words as values", "one layer", "no positions")
+MODELS = ("with places", "words as values", "one layer", "without places")
 
 
 class Resolver(nn.Module):
-    """Two layers of attention over words and positions; the noun whose word is most like the last state of "it" is the answer.
+    """Two layers of attention with rotated queries and keys; the noun whose word is most like the last state of "it" is the answer.
 
-    `kind`: "free" is Eq. residual-stream with two layers. "words as values" lets the second layer average the words as they came
+    `kind`: "with places" is Eq. residual-stream with two layers. "words as values" lets the second layer average the words as they came
     in and takes that average alone, so that a noun can reach the answer only by its own weight. The others leave something out of
-    "free".
+    "with places": a layer, or the rotation.
     """
 
     def __init__(self, kind: str, generator: torch.Generator) -> None:
@@ -46,9 +46,11 @@ class Resolver(nn.Module):
             raise ValueError(f"kind must be one of {MODELS}; got {kind!r}")
         self.kind = kind
         self.words = nn.Parameter(torch.randn(len(WORDS), D_MODEL, generator=generator))
-        last = None if kind == "words as values" else D_MODEL
-        widths: list[int | None] = [D_MODEL] if kind == "one layer" else [D_MODEL, last]
-        self.layers = nn.ModuleList(Attention(D_MODEL, D_K, d_v, generator=generator) for d_v in widths)
+        depth = 1 if kind == "one layer" else 2
+        widths = (D_K, D_K, D_MODEL)
+        self.layers = nn.ModuleList(
+            nn.ParameterList(torch.randn(D_MODEL, width, generator=generator) / D_MODEL**0.5 for width in widths) for _ in range(depth)
+        )
 
     def forward(self, sentences: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
         """Return a logit for each noun, and the weights of each layer.
@@ -57,24 +59,26 @@ class Resolver(nn.Module):
         to in the last layer. Returns `logits` (batch, n_nouns): products of the last state of "it" and the word of each noun,
         divided by the root of d_model; `weights`, each (batch, length, length): rows are queries.
         """
-        words = self.words[sentences]
-        x = words + self._positions(sentences.shape[1])
+        x = words = self.words[sentences]
         maps = []
         for number, layer in enumerate(self.layers, 1):
+            assert isinstance(layer, nn.ParameterList)
+            w_query, w_key, w_value = layer
             last = number == len(self.layers)
             mask = None
             if last and hidden is not None:
                 mask = torch.ones(*sentences.shape, sentences.shape[1], dtype=torch.bool)
                 mask[torch.arange(len(sentences)), IT, hidden] = False
-            output, weights = layer(x, value=words if last and self.kind == "words as values" else None, mask=mask)
-            x = output if last and self.kind == "words as values" else x + output
+            named = last and self.kind == "words as values"
+            query, key = self._placed(x @ w_query), self._placed(x @ w_key)
+            output, weights = attention(query, key, words if named else x @ w_value, mask=mask)
+            x = output if named else x + output
             maps.append(weights)
         first = NUMBER[NOUNS[0]]
         return x[:, IT] @ self.words[first : first + len(NOUNS)].T / D_MODEL**0.5, maps
 
-    def _positions(self, length: int) -> Tensor:
-        table = torch.from_numpy(sinusoidal_positions(length, D_MODEL)).float()
-        return torch.zeros_like(table) if self.kind == "no positions" else table
+    def _placed(self, rows: Tensor) -> Tensor:
+        return rows if self.kind == "without places" else rope(rows, torch.arange(rows.shape[-2]))
 
 
 def pairs_of_nouns(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -180,14 +184,14 @@ def pronouns(seed: int, models: Sequence[str] = MODELS, steps: int = STEPS) -> d
 def conclude_pronouns(found: dict[str, Any]) -> dict[str, bool]:
     """Say in yes and no what held-out sentences show; the nearest noun is right in half of them."""
     accuracy = {kind: found[kind]["accuracy"] for kind in MODELS}
-    free, direct = found["free"], found["words as values"]
+    free, direct = found["with places"], found["words as values"]
     return {
-        "two layers with positions: above 0.75": min(accuracy["free"], accuracy["words as values"]) > 0.75,
+        "two layers with places: above 0.75": min(free["accuracy"], direct["accuracy"]) > 0.75,
         "one layer: above 0.6": accuracy["one layer"] > 0.6,
-        "no positions: above 0.5": accuracy["no positions"] > 0.5,
+        "without places: above 0.5": accuracy["without places"] > 0.5,
         "words as values: more than 0.7 of the weight on the noun meant": direct["noun"] > 0.7,
         "words as values: right without that weight in more than 0.2": direct["hidden"] > 0.2,
-        "free: right without that weight in more than 0.3": free["hidden"] > 0.3,
+        "with places: right without that weight in more than 0.3": free["hidden"] > 0.3,
     }
 
 

@@ -1,4 +1,4 @@
-"""The tasks on self-attention; those that are answered in LaTeX are in tasks_formulas.py."""
+"""The tasks on self-attention; those answered in LaTeX are in tasks_formulas.py, the turns in tasks_turns.py."""
 
 import math
 from typing import Any
@@ -424,7 +424,7 @@ places before 0, and far away: 8 -3 99991 -250 1 -100000 40000 0
         `first, second = x[:, 0::2], x[:, 1::2]`; write the two turned halves back to the same columns of a new array.
     """,
     why="""
-        One angle for each row and each pair. Other code, the `rope` of the lesson included, pairs feature $m$ with
+        One angle for each row and each pair. Other code, the `rope` of the course included, pairs feature $m$ with
         $m + d_k / 2$: the same pairs under other column numbers.
     """,
 )
@@ -703,4 +703,6 @@ ORDER = [
     "asymmetry-of-two-scores",
     "rotary-score-by-offset",
     "gradient-of-self-score",
+    "scores-of-shuffled-words",
+    "turn-of-a-pair",
 ]

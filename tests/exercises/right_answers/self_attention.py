@@ -90,6 +90,16 @@ def weights_in_float32(table):
     return terms / terms.sum(axis=1, keepdims=True)
 
 
+def turned_as_complex_numbers(a, b, cos, sin):
+    z = (a + 1j * b) * (cos + 1j * sin)
+    return z.real, z.imag
+
+
+def turned_in_float32(a, b, cos, sin):
+    a, b, cos, sin = (torch.tensor(x, dtype=torch.float32) for x in (a, b, cos, sin))
+    return cos * a - sin * b, sin * a + cos * b
+
+
 RIGHT = {
     "self-attention": [layer_in_torch, layer_in_float32],
     "features-for-self-weight": [
@@ -128,4 +138,9 @@ RIGHT = {
         r"d_k^{-1/2} x \left( W_K W_Q^\top + (W_K W_Q^\top)^\top \right)",
         r"\sum_{c=1}^{d_k} \frac{(x W_K)_c (W_Q^\top)_c + (x W_Q)_c (W_K^\top)_c}{\sqrt{d_k}}",
     ],
+    "scores-of-shuffled-words": [
+        r"(\Pi S^\top \Pi^\top)^\top",
+        r"\Pi (\Pi S^\top)^\top",
+    ],
+    "turn-of-a-pair": [turned_as_complex_numbers, turned_in_float32],
 }

@@ -11,8 +11,8 @@
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores of lesson {lesson}`start`,
-# halved:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores, already halved in lesson
+# {lesson}`start`:
 
 # %% id="first"
 import numpy as np
@@ -24,7 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
+# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ still count tokens and heads:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -37,7 +37,7 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
+# Every weight depends on all scores, so we write $\sigma(z)_i$, not $\sigma(z_i)$.
 
 # %% id="definition-alive"
 from attn_course import alive, check, verify_lesson
@@ -47,39 +47,35 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$ or $\ln (1 + e^z)$. To see what sets $e^z$ apart, add one
-# vector to every key: all scores of a query then change by the same number, say 5, although the keys differ as before.
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key: all scores of a query
+# change by the same number, say 5, though the keys differ as before.
 
 # %% id="leads-code"
-ways = {
-    "e^z": np.exp,
-    "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z)),
-    "ln (1 + e^z)": lambda z: np.log(1 + np.exp(z)),
-}
+ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
 for name, amount in ways.items():
     before, after = (amount(z)[1] / amount(z).sum() for z in (it, it + 5))
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# The others take more than half of its weight from "cat", while $e^z$ does not notice. Is it alone in this? Let us ask that
-# leads decide: a token that leads another by $x$ points has $g(x) > 0$ times its weight, whatever the rest of the scores. "Cat"
-# leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply,
-# $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand more: a token that leads
+# another by $x$ points must have $g(x) > 0$ times its weight, whatever the scores are. "Cat" leads "because" by 4, and "because" leads
+# "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 #
-# A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$, and in
-# this way $g(x) = a^x$ with $a = g(1)$ for every fraction $x$. A continuous $g$, with which no weight jumps, has no choice in
-# between (Cauchy, 1821).
+# A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$. In this way
+# $g(x) = a^x$ with $a = g(1)$ for every fraction $x$, and $g(-x) = 1 / g(x)$. If $g$ is continuous, so that no weight jumps,
+# these values fix all others (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. If
-# higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
+# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. (Two
+# tokens form no chain of leads; there $g(x) = e^{x^3}$ would do, too.) If higher scores are to win, $a$ is above 1, and we may write it
+# as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**, because in physics the states of a gas in a heat bath have just such probabilities, with minus
-# the energy as the score. At a low $T$ the best score takes nearly everything, while at a high one all weights are nearly equal.
+# $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
+# score. At a low $T$ a single best score takes nearly everything, while at a high one all weights are nearly equal.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
@@ -106,24 +102,19 @@ for temperature in ("0.5", "1", "2"):
 # ## Scores that are too large
 #
 # SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
-# `inf`, and `inf / inf` is `nan`, not a number. At a low temperature even float64 does not suffice. Here are the three best scores, with the
-# code of section {section}`hook` and with their maximum subtracted first:
+# `inf`, and `inf / inf` is `nan`, not a number. Here are the three best scores, as if there were no other tokens, with the code of
+# section {section}`hook` and with their maximum subtracted first:
 
 # %% id="overflow-code"
-best = np.array(measured["scores"])  # of "Paris", "the" and "London"
-for dtype, T in ((np.float16, 1), (np.float32, 0.1), (np.float64, 0.01)):
-    scores = (best / T).astype(dtype)
+best = np.array(measured["scores"], dtype=np.float16)  # of "Paris", "the" and "London"
+for name, scores in (("plain", best), ("shifted", best - best.max())):
     with np.errstate(all="ignore"):  # keep NumPy quiet
-        plain = np.exp(scores) / np.exp(scores).sum()
-    shifted = np.exp(scores - scores.max())
-    limit = np.log(np.finfo(dtype).max)
-    print(f"{dtype.__name__} holds e^{limit:.1f}; T = {T}: plain {plain},", end=" ")
-    print(f"shifted {(shifted / shifted.sum()).round(3)}")
+        shares = np.exp(scores) / np.exp(scores).sum()
+    print(f"{name:7}", shares.round(3))
 
 # %% [markdown] id="shift"
-# All plain exponentials overflow. After the subtraction the largest exponent is 0, and the weights are right up to rounding. What
-# singled the exponential out also saves it: since only leads count, a number added to every score changes nothing. With
-# $\mathbf{1} = (1, \ldots, 1)$
+# All plain exponentials overflow. After the subtraction the weights are right up to rounding: since only leads count, a number added to
+# every score changes nothing. With $\mathbf{1} = (1, \ldots, 1)$
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -131,19 +122,19 @@ for dtype, T in ((np.float16, 1), (np.float32, 0.1), (np.float64, 0.01)):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores each row is one query's, so maximum and sum run along the last axis.
+# In a matrix of scores each row is one query's, so both run along the last axis.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
-# There is a second answer to why it is $e^z$. A chatbot wants good tokens, but it also wants variety. If it always takes the best token, its
-# average score $p \cdot z = \sum_i p_i z_i$ is as large as possible, and it says the same every time; if it draws all tokens alike, it
-# makes no sense. For the variety of weights $p$ Claude Shannon found a measure in 1948:
+# There is a second answer to why it is $e^z$. A chatbot wants good tokens, but also variety. If it always takes the best token, its
+# average score $p \cdot z = \sum_i p_i z_i$ is largest, but it says the same every time; if it draws all tokens alike, it makes no sense.
+# For the variety of weights $p$ Claude Shannon found a measure in 1948:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. As he told it, John von Neumann advised
-# the name that physics had for it, **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage."
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. Shannon said that John von Neumann told
+# him to call it **entropy**, its name in physics: "no one knows what entropy really is, so in a debate you will always have the advantage."
 
 # %% [markdown] id="price"
 # Let a unit of entropy be worth $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we
@@ -156,8 +147,8 @@ z, share = np.array([0.0, 2.0]), np.linspace(0, 1, 1001)[1:-1]  # of the second 
 entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
 totals = {T: 2 * share + T * entropy for T in (0.5, 1.0, 2.0)}
 for T, total in totals.items():
-    top = f"best share {share[total.argmax()]:.3f}, total {total.max():.3f}"
-    print(f"T = {T}: {top};  softmax {softmax(z / T)[1]:.3f}")
+    best_share, ours = share[total.argmax()], softmax(z / T)[1]
+    print(f"T = {T}: best share {best_share:.3f}, softmax {ours:.3f}")
 figures.compromise(share, totals)
 
 # %% [markdown] id="jensen"
@@ -180,14 +171,14 @@ figures.compromise(share, totals)
 #
 # $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
 #
-# Divided by $T$, the question for another price is this one with the scores $z / T$, so $\sigma(z / T)$ wins: temperature is the price of
-# entropy.
+# For another price, divide $p \cdot z + T\, H(p)$ by $T$. What is left, $p \cdot (z / T) + H(p)$, is the case just solved, so
+# $\sigma(z / T)$ wins: temperature is the price of entropy.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# And in training? There the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired"
-# a little, in the row of "it". **Predict** who pays most: all alike, "because" with the same score, or "cat" with the weight 0.95?
+# In training the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired" a little, in
+# the row of "it". **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
@@ -211,51 +202,51 @@ for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
 # %% [markdown] id="derivative-turn"
-# **Your turn: a formula**, if token $k$ counts $a_k$ times. {turn}`softmax-derivative` Any equal form counts.
+# **Your turn: a formula.** {turn}`softmax-derivative` Any equal form counts.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. With $a_i = e^{\ln a_i}$, $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
-# $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does.
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast, and no other
+# score does.
 
 # %% [markdown] id="loss"
-# A language model is trained with the logarithm itself. Its loss is the **cross-entropy** $-\ln s_y$, where $y$ is the token that really
-# came next. That is $\mathrm{lse}(z) - z_y$, with the slopes
+# A language model is trained with the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. That is
+# $\mathrm{lse}(z) - z_y$, with the slopes
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
-# Each is a weight minus the truth. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$? There the same
-# difference is the slope along a *weight*, and must still get through the softmax. What happens to it on the way?
+# Each is a weight minus the truth.
 
 # %% [markdown] id="lemma"
 # ## When all scores move
 #
-# One lemma answers this, and later also how attention learns. Let three tokens have the weights $s = (0.5, 0.3, 0.2)$, and let their scores move at the rates $r = dz / d\theta = (1, 0, -1)$, where
-# $\theta$ may be an entry of the query, or anything else that moves them. Then $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the
-# average rate under $s$, written $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
+# In training all scores move at once. How does an average under their weights move? Let three tokens have the weights
+# $s = (0.5, 0.3, 0.2)$, and let their scores move at the rates $r = dz / d\theta = (1, 0, -1)$, where $\theta$ is anything that moves
+# them, such as an entry of the query. Then $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written
+# $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
 #
 # $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
 #
-# Here $\bar r$ is 0.3, and the weights move at the rates 0.35, $-0.09$ and $-0.26$. Even the second one shrinks, although its score rests,
-# because a weight grows only if its score rises faster than the average.
+# Here $\bar r$ is 0.3, and the weights move at the rates 0.35, $-0.09$ and $-0.26$. The second one shrinks although its score rests,
+# as a weight grows only if its score rises faster than the average.
 
 # %% [markdown] id="lemma-proof"
-# Attention takes averages under such weights. Let three values stand still, with the first entries $f = (2, 4, 0)$ and the average
-# $\bar f = \sum_j s_j f_j = 2.2$. Since the rates of the weights sum to 0, we may subtract $\bar f$ in the rate of this average:
+# Let $f_j$ be the first entry of value $j$, say $f = (2, 4, 0)$ with the average $\bar f = \sum_j s_j f_j = 2.2$. Since the rates of the
+# weights sum to 0, we may subtract $\bar f$ in the rate of this average:
 #
 # $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
 #
-# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. That is the lemma, for numbers
+# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. So we have a lemma, for numbers
 # $f_j$ that do not depend on $\theta$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot, larger for a larger weight. A rectangle joins it to the cross of the two averages, and its area counts
-# as negative if one of its sides, the two deviations, is negative:
+# In the picture each token is a dot. The rectangle between it and the cross of the two averages has the product of its two deviations,
+# with its sign, as area:
 
 # %% id="covariance-figure"
 s, rates, f = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]])
@@ -265,12 +256,11 @@ print(f"and of the average: {(later - s) @ f / 1e-6:.2f}")
 figures.covariance(s, rates, f)
 
 # %% [markdown] id="covariance-seen"
-# The average rises, and the third token decides: its score falls while its $f$ is far below average.
+# The third token decides: its score falls while its $f$ is far below average.
 
 # %% [markdown] id="vjp"
-# Back to the loss. Let $g_i = \partial L / \partial s_i$ be its slopes along the weights. Those along the scores are, by the chain rule,
-# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$: the rate of the average $\sum_i s_i g_i$ when only $z_j$ moves
-# and $g$ stands still.
+# Now let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along the scores are, by the chain rule,
+# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -280,7 +270,8 @@ check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
 # By {eq}`softmax-derivative` the sum is $\sum_i g_i s_i\, (\delta_{ij} - s_j) = s_j\, (g_j - \bar g)$, where the average $\bar g$ is
-# $s \cdot g$. So the function returns `weights * (gradient - weights @ gradient)`.
+# $s \cdot g$. That is $\mathrm{Cov}_s(g, r)$ with $r_j = 1$ and all other rates 0. So the function returns
+# `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="own"
 # ## Your own softmax in a race
@@ -300,21 +291,15 @@ def pull(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
 
 
-def cross_entropy(scores, right):  # lse(z) - z_y: finite, however small the weight is
-    shifted = scores - scores.max()
-    return np.log(np.exp(shifted).sum()) - shifted[right]
-
-
 # %% [markdown] id="own-predict"
-# Now the two losses race. A model is sure of the first of three tokens, with the scores $(7, 1, 0)$ or even $(12, 1, 0)$, but the third is
-# right. It takes gradient steps of size 1 until the right token has half the weight. **Predict** the steps that each loss
-# needs: a few, hundreds, or thousands?
+# Why not train with the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$? Its slopes along the weights, $s_i - \delta_{iy}$, go through
+# `pull`. A model is sure of the first of three tokens, with the scores $(7, 1, 0)$ or even $(12, 1, 0)$, but the third is right. Gradient
+# steps of size 1 move the three scores directly, until the right token has half the weight. **Predict** how many each loss needs: a few,
+# hundreds, thousands, or tens of thousands?
 
 # %% id="own-race" tags=["predicted"]
 truth, paths = np.array([0.0, 0.0, 1.0]), {}
 for first in (7.0, 12.0):
-    paid = cross_entropy(np.array([first, 1.0, 0.0]), right=2)
-    print(f"first score {first}, cross-entropy {paid:.1f}")
     for loss in ("cross-entropy", "squared error"):
         scores, path = np.array([first, 1.0, 0.0]), []
         while (weights := weights_of(scores))[2] < 0.5:
@@ -322,13 +307,32 @@ for first in (7.0, 12.0):
             scores -= slope if loss == "cross-entropy" else pull(weights, slope)
             path.append(weights_of(scores)[2])
         paths[f"{loss}, {first:.0f}"] = path
-        print(f"    {loss}: {len(path)} steps")
+        print(f"first score {first}, {loss}: {len(path)} steps")
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. The surer the model, the smaller the weight of the right token, by
-# which `pull` multiplies the slope: the squared error learns least where it is most wrong. The
-# logarithm in the cross-entropy undoes the exponential, and the factor goes with it.
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. With steps of size 10 all of these are smaller, but the squared error
+# still waits far longer from the surer start.
+
+# %% [markdown] id="first-gradient"
+# What holds it back? Here are the first gradients of both losses from $(7, 1, 0)$, and what `pull` multiplies:
+
+# %% id="first-gradient-code"
+s = weights_of(np.array([7.0, 1.0, 0.0]))
+g = s - truth
+rows = {
+    "s, the weights": s,
+    "g minus its mean": g - s @ g,
+    "gradient of the squared error": pull(s, g),
+    "g, that of the cross-entropy": g,
+}
+for name, row in rows.items():
+    print(f"{name:29}", *(f"{entry:8.4f}" for entry in row))
+
+# %% [markdown] id="first-gradient-seen"
+# In each column the squared error's entry is the product of the two above it. One of these is small: for the first token the deviation, as
+# $g_1$ is almost the average, for the others the weight. So the squared error's first step moves no score by more than 0.0043,
+# while the cross-entropy's, $g$ itself, moves two by nearly 1.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -348,7 +352,7 @@ verify_lesson("softmax")
 #
 # Why $e^z$, and what does it buy us?
 #
-# - It turns leads into factors: among three tokens or more no other continuous way does, up to its base and so the temperature.
+# - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
 # - The weights are the one best compromise between average score and entropy, whose price is the temperature.
 # - A logarithm undoes it, so slopes are simple: a weight minus the truth for the cross-entropy, a covariance for an average.
@@ -359,12 +363,12 @@ verify_lesson("softmax")
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block, and of a row it keeps only $\mathrm{lse}(z)$, which gives each
-# weight back from its score:
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block. For the backward pass it keeps of a row, besides the output,
+# only $\mathrm{lse}(z)$, which gives each weight back from its score:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# Is one look at each block enough? For any $m$, $e^m$ comes out of the sum:
+# For any $m$, $e^m$ comes out of the sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
@@ -389,9 +393,6 @@ for token, score in zip(tokens, it, strict=True):
     row_sum = row_sum * math.exp(row_max - new_max) + math.exp(score - new_max)
     row_max = new_max
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
-
-# %% [markdown] id="online-answer"
-# When "cat" arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -443,8 +444,7 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# A backward pass never builds it, which for 100,000 keys would have $10^{10}$ entries. With $\odot$ for products entry by entry `my_pull`
-# returns
+# With $\odot$ for products entry by entry `my_pull` returns, without building $J$,
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
@@ -463,7 +463,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights of this card move fastest?
+# faster than $T$. At which $T$ do the weights in the card below move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()

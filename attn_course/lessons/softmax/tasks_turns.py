@@ -12,23 +12,22 @@ from attn_course.tasks.core import Case, at_sizes
 
 
 def _weights_and_slopes(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    z, a, beta = rng.normal(size=n), rng.uniform(0.3, 3.0, size=n), rng.uniform(0.4, 1.6) * rng.choice([-1.0, 1.0])
+    z, beta = rng.normal(size=n), rng.uniform(0.4, 1.6) * rng.choice([-1.0, 1.0])
 
     def weights(z: np.ndarray) -> Any:
-        amounts = a * np.exp(beta * z)
+        amounts = np.exp(beta * z)
         return amounts / amounts.sum()
 
-    return {"s": vector(weights(z)), "a": vector(a), r"\beta": beta, "J": derivative(weights, z)}
+    return {"s": vector(weights(z)), r"\beta": beta, "J": derivative(weights, z)}
 
 
 my_formula = asked_formula(
     "softmax-derivative",
-    "The derivative with a factor for every entry",
+    "The derivative with a factor in every score",
     entry="my_formula",
     asks=r"""
-        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$, which may be written as $e^{\ln a_k}$.
-        Write $\partial s_i / \partial z_j$ in LaTeX between `r"` and `"`: only the right side. You may use `s` and `a` with their indices,
-        `\beta` and `\delta_{ij}`; you need not use all.
+        Let $s = \sigma(\beta z)$, so $s_i = e^{\beta z_i} / \sum_k e^{\beta z_k}$. Write $\partial s_i / \partial z_j$ in LaTeX between
+        `r"` and `"`: only the right side. You may use `s` with its indices, `\beta` and `\delta_{ij}`.
     """,
     equation="softmax-derivative",
     points=1,
@@ -37,16 +36,13 @@ my_formula = asked_formula(
     trains="a factor inside a softmax, and the chain rule",
     answer=r"\beta s_i (\delta_{ij} - s_j)",
     your_turn=True,
-    symbols=("s", "a", r"\beta"),
+    symbols=("s", r"\beta"),
     left="J_{ij}",
     cases=at_sizes("n", _weights_and_slopes),
     slips=r"""
         beta forgotten
             \beta s_i -> s_i
             the exponent is beta z_j, and its derivative brings a factor beta
-        the factor once more
-            \beta s_i -> \beta a_i s_i
-            the factor a_i is inside s_i already: write a_i as e to the power ln a_i, and it is a part of the score
         each weight on its own
             (\delta_{ij} - s_j) -> \delta_{ij}\, (1 - s_i)
             that is the derivative of the logistic function; here raising z_j also changes every other s_i, through the sum beneath
@@ -70,16 +66,16 @@ my_formula = asked_formula(
             the sum stands beneath, so its derivative comes with a minus
         s_i for s_j
             s_j -> s_i
-            the derivative of the sum by z_j is beta a_j e^{beta z_j}: over the sum that is beta s_j, not beta s_i
+            the derivative of the sum by z_j is beta e^{beta z_j}: over the sum that is beta s_j, not beta s_i
     """,
     hints=r"""
-        With e^{ln a_i} for a_i, every amount is one power of e. What are the scores of this softmax?
+        Every amount is a power of e. What are the scores of this softmax?
         In {eq}`softmax-derivative` score j changes at the rate 1. How fast does it change here, when z_j does?
         A factor, a weight, and a difference of `\delta_{ij}` and a weight.
     """,
     why=r"""
-        With $u_i = \beta z_i + \ln a_i$ this is $s = \sigma(u)$. Its derivative by $u_j$ is $s_i (\delta_{ij} - s_j)$, and that of $u_j$ by
-        $z_j$ is $\beta$. The $a_i$ change the weights, but not the formula.
+        With $u = \beta z$ this is $s = \sigma(u)$. Its derivative by $u_j$ is $s_i (\delta_{ij} - s_j)$, and that of $u_j$ by $z_j$ is
+        $\beta$.
     """,
 )
 
@@ -146,8 +142,9 @@ def _one_weight(rng):
 def my_pull(weights, gradient):
     """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Simplify this sum. Then write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D float64 arrays of the same length,
-    and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+    Simplify this sum with {eq}`softmax-derivative`. Then write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D
+    float64 arrays of the same length, and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must
+    give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)
 

@@ -281,6 +281,7 @@ print("weights as wanted:", attention(it, KEY[:1], np.eye(7)[None])[0, 0].round(
 # All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
 # values, so `one` has two faults here: it ignores the query, and its weights sum to 7 instead of 1.
 
+
 # %% id="real-broken" tags=["live"]
 def query_ignored(q, k, v):
     return one(q, k, v) / k.shape[-2]  # the mean of the values

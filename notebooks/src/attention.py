@@ -33,11 +33,11 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
-# The first row is a query, what "cat" looks for; the others are keys, what each word offers. All were chosen by hand in lesson
-# {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. Dot
-# products of unrelated vectors around 0 typically grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, where
-# $d_k = 4$ counts the entries of a key. From now on **score** means the divided number: here 2, 1 and 0. The lit part of this machine is
-# what we build:
+# The lower rows are keys, what each word offers, so their last column is a difference. The first row is a query: how much "cat" wants of
+# each column, and it wants only "tells". All were chosen by hand in lesson {lesson}`start`. The dot product says how well a key fits the
+# query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. For vectors of $d_k$ independent entries with mean 0 and a fixed
+# spread, dot products typically grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, with $d_k = 4$ here. From
+# now on **score** means the divided number: 2, 1 and 0. The lit part of this machine is what we build:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -67,20 +67,21 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
 # The fraction is the weight of key $j$: query and keys decide how much of each value comes out, but only the **values** are averaged.
+# If no key fits, and all seven scores are 0, each word still gets $1/7$.
 
 # %% [markdown] id="all-queries"
 # ## All scores in one product
 #
-# A word need not wait until another has its answer, so all of them can ask at the same time. Let $q_i$ be row $i$ of a matrix $Q$ with $T_q$
-# rows. As an entry of a matrix product is a row times a column, and the columns of $K^\top$ are the keys, one product makes all scores:
+# All words can ask at the same time. Let $q_i$ be row $i$ of a matrix $Q$ with $T_q$ rows. As an entry of a matrix product is a row times a
+# column, and the columns of $K^\top$ are the keys, one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="batch"
-# To keep its processor busy, a model in training also reads many sentences at a time. An array then has their number on one more axis in
-# front, and a layer with several heads has yet another. So let the last two axes be positions and features, and any others stand
-# **before** them. NumPy's `@` multiplies the last two axes and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the
-# last two, while `a.T` would reverse the order of all axes.
+# To keep its processor busy, a model in training reads many sentences at a time. Its arrays get an axis in front for the sentences, and
+# with several heads one more, for the heads. So let the last two axes be positions and features, and any others stand **before** them.
+# NumPy's `@` multiplies the last two axes and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T`
+# would reverse the order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -98,8 +99,8 @@ check("all-scores", my_scores)
 # %% [markdown] id="all-outputs"
 # ## The other three lines
 #
-# Row $i$ of the scores belongs to one query, and its weights must sum to 1. So each row has its own softmax, in which the sum runs over the
-# keys:
+# Row $i$ of the scores belongs to one query. As the output is an average, the weights must sum to 1. So each row has its own softmax, in
+# which the sum runs over the keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
@@ -115,16 +116,15 @@ check("all-scores", my_scores)
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# A table of $T_q$ rows and $T_k$ columns meets $T_k$ values of $d_v$ numbers, so $Z$ has a row of $d_v$ numbers for each query. Of many
-# sentences each has such an equation of its own. With $b$ for all leading axes together
+# $Z$ has a row of $d_v$ numbers for each query. Of many sentences each has such an equation of its own. With $b$ for all leading axes
+# together
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # and as nothing mixes two different $b$, the sentences know nothing of each other.
 
 # %% [markdown] id="batch-turn"
-# Now you choose the axis of a softmax. **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`.
-# {turn}`attention-of-batches`
+# **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`. {turn}`attention-of-batches`
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -192,7 +192,7 @@ for name, f in {"attend": attend, "one": one, "two": two}.items():
 # `one` through, because `one` keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-seen"
-# Where do the weights go? Here are those of `attend` and of `one`, and beside each row its sum:
+# Here are the weights of `attend` and of `one`, and beside each row its sum:
 
 # %% id="spot-figure"
 maps = {"attend": attend, "one": one}
@@ -201,9 +201,9 @@ figures.weights_by(weights, TOKENS)
 
 # %% [markdown] id="spot-story"
 # In `one` each key shares out a weight of 1 among all queries, even if none of them fits, and a query gets whatever comes to it: "cat" more
-# than 2, "the" little more than a half. So the line of 2022 is wrong, and a single number says so in less than five
-# seconds. "That's a typo and a big bug!" was the author's answer. Yet if the reader's report is right, a network can learn its way around
-# such a mistake, and it need not show in training at all. One has to read the line, or test it.
+# than 2, "the" little more than a half. So the line of 2022 is wrong, and a single number says so. "That's a typo and a big bug!" was the
+# author's answer. Yet if the reader's report is right, such a mistake need not show in training: the network may learn its way around it,
+# or hardly need the layer. One has to read the line, or test it.
 
 # %% [markdown] id="layer"
 # ## A layer of your own
@@ -227,28 +227,29 @@ class Layer(torch.nn.Module):
 
 
 # %% [markdown] id="layer-torch"
-# Does it agree with PyTorch's own? That one computes $x\,W^\top$ and keeps three of its matrices in one array, so we cut and transpose:
+# Does it agree with PyTorch's own? That one keeps its matrices transposed, three of them in one array; `torch_weights` takes them out:
 
 # %% id="layer-compare"
+from attn_course.modules.loading import torch_weights
+
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 theirs = torch.nn.MultiheadAttention(8, 1, **options)  # 8 features, 1 head
-packed, last = (p.detach() for p in theirs.parameters())  # (24, 8): q, k, v; and (8, 8)
-w_q, w_k, w_v = packed.chunk(3)
-mine = Layer(w_q.T, w_k.T, w_v.T, last.T)
+mine = Layer(**torch_weights(theirs))
 
 x = torch.tensor(np.random.default_rng(5).normal(size=(3, 5, 8)))
 expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# NumPy keeps no gradients, so this layer cannot learn yet: you write its backward pass in lesson {lesson}`gradients`.
+# Its matrices are no parameters, and NumPy keeps no gradients, so this layer cannot learn yet: you write its backward pass in lesson
+# {lesson}`gradients`.
 
 # %% [markdown] id="real"
 # ## Your function writes English
 #
-# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers of nine heads, and each of them
-# will call it for one token at a time. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
-# cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so no mask is needed.
+# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers. Each layer calls it once for each
+# token, with its nine heads on a leading axis. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
+# cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so none has to be hidden.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -268,9 +269,8 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your four lines (or the course's) ran in all 30 layers for every token. What would it do with the
-# softmax of `one`? Now a single query asks at a time. **Predict** the seven weights that `one` then gives to our seven keys. Will the
-# model still write sentences?
+# If the model is on your machine, your four lines (or the course's) wrote this. Would the model still write sentences with
+# `one`? Try our sentence first, with a single query, as in the model, and seven keys. **Predict** the seven weights that `one` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = QUERY[:1, 4:5]  # a single query, that of "it"
@@ -279,32 +279,42 @@ print("weights as wanted:", attention(it, KEY[:1], np.eye(7)[None])[0, 0].round(
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
-# values, whatever the query asks for.
+# values, so `one` has two faults here: it ignores the query, and its weights sum to 7 instead of 1.
+
 
 # %% id="real-broken" tags=["live"]
-model.attend = one
+def query_ignored(q, k, v):
+    return one(q, k, v) / k.shape[-2]  # the mean of the values
+
+
+def too_large(q, k, v):
+    return attention(q, k, v) * k.shape[-2]  # the right weights, times their number
+
+
 if model.is_here:
-    print(*(model.write(start, tokens=5) for start in starts), sep="\n")
+    for model.attend in (one, query_ignored, too_large):
+        print(model.write(starts[0], tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine it wrote "The sun rises in the east and,, the the (". This model learned with the right softmax, and with the wrong one it
-# no longer writes sentences.
+# On our machine `one` went on with ",, the the (", and each fault alone was enough: `query_ignored` wrote ",,,,,", and `too_large`
+# "rewrewrewrewrew". Unlike the model of 2022, this one learned with the right softmax.
 
 # %% [markdown] id="cost"
 # ## What it costs
 #
-# Every query meets every key. If a multiplication and its addition count as 2 operations, $Q K^\top$ has $T_q T_k$ entries of
-# $d_k$ terms, $P V$ has $T_q d_v$ entries of $T_k$ terms, and the two products take
+# If a multiplication and its addition count as 2 operations, $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, $P V$ has $T_q d_v$ entries
+# of $T_k$ terms, and the two products take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# Numbers must travel, too. If scores, softmax and output are three separate steps, the table of all pairs is written twice and read twice:
+# Numbers travel, too: $Q$, $K$ and $V$ are read, and $Z$ is written. If scores, softmax and output are three separate steps, the scores
+# and the weights are each written and read once:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# For a single query that is less than 2 operations a number, while a fast processor could do hundreds, so it mostly waits
-# (exercise {task}`cost-of-new-tokens`). For the 100,000 tokens of a book the table takes 20 GB at 2 bytes a score, in one head of one layer.
-# Lesson {lesson}`flash` does without it.
+# For a single query, {eq}`attention-flops` divided by {eq}`attention-traffic` is below 2 operations for each number moved, while a fast
+# processor could do hundreds, so it mostly waits (exercise {task}`cost-of-new-tokens`). For the 100,000 tokens of a book the scores take
+# 20 GB at 2 bytes each, in one head of one layer. Lesson {lesson}`flash` does not store them.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -317,15 +327,15 @@ verify_lesson("attention")
 # | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
 # | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
 # | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
-# | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | scores need memory $T_q T_k$ if stored |
+# | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | number of operations |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations grow with the product of both lengths, while an output keeps its $d_v$ numbers, however long the text is, and its weights sum to
-#   1 even if no key fits (section {section}`hold`).
+# - Operations grow with the product of both lengths, while an output keeps its $d_v$ numbers, however long the text is (section
+#   {section}`hold`), and its weights sum to 1 even if no key fits.
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, and a language model that writes
@@ -401,8 +411,8 @@ for length in (1.0, 2.0, 4.0, 8.0):
 # %% [markdown] id="slope-read"
 # At eight times the length the slope is less than a millionth of what it was. A query of twice the length has twice the scores, so the
 # ratio of two weights is squared. Where one key has nearly all the weight, little is left to vary, and a loss can hardly tell the query
-# that there are other keys. The division by $\sqrt{d_k}$ is meant to keep a new model out of such flat regions. Here every number can be
-# changed. Make the query longer, step by step: where does the output stop moving?
+# that there are other keys. The division by $\sqrt{d_k}$ is meant to keep a new model out of such flat regions. Make the query longer,
+# step by step: where does the output stop moving?
 
 # %% id="near-alive"
 from attn_course import alive

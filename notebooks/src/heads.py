@@ -33,45 +33,27 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-train"
-# We train it once with one head of width 32 and once with two of width 16, on rings drawn anew in each step, and count on other rings how
-# often the two colours are named right:
+# We train it once with one head of width 32 and once with two of width 16, and count on other rings how often it names the two colours
+# right. (`train` is given: 300 steps of Adam, on new rings each time.)
 
-
-# %% id="hook-named"
-def neighbours(rings):  # the colours before and after each place
-    return torch.stack([rings.roll(1, dims=1), rings.roll(-1, dims=1)], dim=-1)
+# %% id="hook-result"
+from attn_course.lessons.heads.experiments_given import neighbours, train
 
 
 def named(answers, rings):
-    right = (answers.argmax(dim=-1) == neighbours(rings)).float()
-    return "before {:.1f}, after {:.1f}".format(*right.mean(dim=(0, 1)))
+    right = answers.argmax(dim=-1) == neighbours(rings)  # the colours before and after
+    return "before {:.2f}, after {:.2f}".format(*right.float().mean(dim=(0, 1)))
 
 
-# %% id="hook-training"
-def train(n_heads, steps=300):
-    rng, model = np.random.default_rng(0), Ring(n_heads)
-    for w in model.parameters():  # first weights
-        w.data = torch.tensor(rng.normal(0, 0.2, w.shape)).float()
-    adam = torch.optim.Adam(model.parameters(), lr=0.01)
-    slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-    for _ in range(steps):
-        rings = torch.tensor(rng.integers(8, size=(64, 8)))
-        answers = model(rings)[0].flatten(0, 2)
-        nn.functional.cross_entropy(answers, neighbours(rings).flatten()).backward()
-        adam.step(), slower.step(), adam.zero_grad()
-    return model.requires_grad_(False)
-
-
-# %% id="hook-result"
-one, two = train(n_heads=1), train(n_heads=2)
-rings = torch.tensor(np.random.default_rng(9).integers(8, size=(1024, 8)))
+one, two = train(Ring(n_heads=1)), train(Ring(n_heads=2))
+rings = torch.tensor(np.random.default_rng(2).integers(8, size=(1024, 8)))
 print("one head:", named(one(rings)[0], rings))
 print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. The one head names one of them every time, and the other in about one case of eight, which is
-# as good as guessing. (So it was in three more trainings, section {section}`more`.) Here are the weights of these three heads, averaged
-# over the rings:
+# as good as guessing. (So it was in three more trainings, section {section}`more`.) Here are the weights of these heads, averaged over the
+# rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -82,9 +64,9 @@ figures.ring_maps(torch.cat(maps))
 # %% [markdown] id="why"
 # ### What does the one head lack?
 #
-# A row of a map is a recipe. At each place, the only head mixes about half of what it reads before with about half of what it reads after,
-# and this one mixture is all that the linear map gets. Two heads give it two mixtures, each nearly pure. They work here in the machine of
-# lesson {lesson}`attention`:
+# The only head mixes what it reads before and after in nearly equal parts, and this one mixture is all that the linear map gets. Two heads
+# give it two mixtures, each nearly pure. In the machine of lesson {lesson}`attention`, heads work side by side in the lit boxes. (The ring
+# does not add $X$ at the end.)
 
 # %% id="machine"
 figures.machine()
@@ -104,16 +86,18 @@ figures.machine()
 # single cut parts these.
 
 # %% [markdown] id="why-both"
-# It is the same with any colours and weights, in a head of any width. On rings that differ in these two places only, a linear map turns
-# each of two colours into a number and cuts the line of mixtures once. Call the colour with the larger number blue. If the place before has
-# the larger weight, *blue, red* lies above *red, blue*, so whoever names the colour after must call the lower of the two blue. But of
-# *blue, blue* and *red, red* it is the upper one. If the place after has the larger weight, the colour before cannot always be named, and
-# with equal weights *blue, red* and *red, blue* are the same.
+# It is the same in a head of any width, with any colours and weights, if the weights do not depend on the colours and a linear map names
+# them. On rings that differ in these two places only, compare the answers for two colours: their difference is linear in the mixture. So it
+# gives each colour a number, as in the table, and the answer changes where the mixture passes one limit.
+
+# %% [markdown] id="why-cut"
+# Call the colour with the larger number blue. If the place before has the larger weight, *blue, red* lies above *red, blue*, so to name the
+# colour after, we must call the lower of the two blue. But of *blue, blue* and *red, red* the upper must be called blue. If the place after
+# has the larger weight, the colour before cannot always be named, and with equal weights *blue, red* and *red, blue* are the same.
 
 # %% [markdown] id="why-conditions"
-# So one row of weights cannot serve both questions every time, and a second head brings a second row. We supposed that the row ignores the
-# colours, as it nearly does in the trained head, and that each answer is a single cut. A network behind the head may cut three times, and
-# then one head is enough (section {section}`more`).
+# The trained head gives the place before 0.50 and the place after 0.46, nearly the same on every ring, so it names the colour before. A
+# second head brings a second row. (A network behind one head may cut three times, which is enough, section {section}`more`.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -144,8 +128,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, and the root of its width is 1, so the powers of $e$ are 1, 8
 # and 1, with the sum 10: "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
 #
-# **Predict** what the second head returns. And what would one head of width 2 return that reads both columns: more, less, or the same two
-# numbers?
+# **Predict** what the second head returns, and whether one head of width 2 that reads both columns returns more, less, or the same.
 
 # %% id="small-code" tags=["predicted"]
 query = np.log([[8.0, 8.0]])
@@ -170,7 +153,7 @@ for name, columns in readers.items():
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# (Formulas and the next figure count heads from 1, while code and names such as "head 0" count from 0.)
+# (Formulas and the next figure count heads from 1, code and names such as "head 0" from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -184,7 +167,7 @@ my_heads = ...  # your function
 check("heads-by-loop", my_heads)
 
 # %% [markdown] id="loop-goes-on"
-# The lesson goes on with your function, or with this one:
+# The lesson goes on with yours, or with this one:
 
 
 # %% id="loop-ours"
@@ -198,23 +181,19 @@ my_heads = heads_ours if my_heads is ... else my_heads
 # %% [markdown] id="reshape"
 # ### Spot the mistake: the right shape, and wrong
 #
-# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape, but only in the right one does
-# every head notice a change at the last of four positions:
+# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape. We change the last of four
+# positions. **Predict** in which cut every head notices it.
 
-# %% id="reshape-code"
+# %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
-disturbed = queries + np.array([[0], [0], [0], [1]])
-cuts = {
-    "first": lambda x: x.reshape(4, 3, 2).swapaxes(0, 1),
-    "second": lambda x: x.reshape(3, 4, 2),
-}
-for name, cut in cuts.items():
-    moved = (cut(queries) != cut(disturbed)).any(axis=(1, 2))
-    print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
+changed = queries + np.array([[0], [0], [0], [1]])
+cuts = lambda x: x.reshape(4, 3, 2).swapaxes(0, 1), lambda x: x.reshape(3, 4, 2)
+for cut in cuts:
+    print("heads that notice:", (cut(queries) != cut(changed)).any(axis=(1, 2)))
 
-# %% [markdown] id="reshape-answer"
-# No test of shapes finds this mistake: `reshape` reads row by row, and puts all of position 0 and a third of position 1 into the first
-# "head". Split the last axis first, and **then** move the axis of heads to the front.
+# %% [markdown] id="reshape-answer" tags=["answer"]
+# In the first cut. No test of shapes finds the mistake in the second: `reshape` reads row by row, and puts all of position 0 and a third of
+# position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -249,7 +228,7 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="layer"
-# With matrices to work on, your two functions are a whole layer. We put them into a class of your own, in plain NumPy:
+# With matrices to work on, your two functions are a whole layer, in plain NumPy:
 
 
 # %% id="layer-code"
@@ -270,9 +249,9 @@ class MyLayer:
 
 
 # %% [markdown] id="silence-ring"
-# Give your class the matrices of the ring's layer with two heads, and it should return what PyTorch's layer returns. (PyTorch keeps $W_Q$,
-# $W_K$ and $W_V$ in one matrix, and all of them transposed.) Then we let it work without head 0, and without head 1. **Predict** from their
-# maps in section {section}`hook` which neighbour is still named each time.
+# With the matrices of the ring's layer with two heads, your class should return what this layer does. (PyTorch keeps $W_Q$, $W_K$
+# and $W_V$ in one matrix, and all transposed.) Then we silence head 0, and then head 1. **Predict** from their maps in section
+# {section}`hook` which neighbour is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
 sides = np.split(two.layer.in_proj_weight.numpy().T, 3, axis=1)
@@ -286,43 +265,31 @@ for silent in (0, 1):
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Head 0 looks at the place before. So without it the colour before is guessed, and the colour after is still named every time. Without head
+# Head 0 looks at the place before, so without it the colour before is guessed, and the colour after is still named every time. Without head
 # 1 it is the other way round.
 
 # %% [markdown] id="parameters"
-# The second row of weights costs no parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ have 32 rows and 32 columns each, for one head of width 32 as
-# for two of width 16.
+# The second row of weights costs no parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32, for one head of width 32 as for two of width 16.
 
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
 # SmolLM2, here in its smallest size, has 30 layers of nine heads. They do two things that yours does not do yet: queries and keys are
 # turned by the place of their token (lesson {lesson}`self_attention`), and three neighbouring query heads share one head of keys and values
-# (section {section}`cache`). Both happen where a layer reads, so your class changes in one method:
+# (section {section}`cache`). Both happen where a layer reads, and `turned_and_shared`, which does them, is given:
 
 # %% id="real-class"
-from attn_course.reference import rope
+from attn_course.lessons.heads.experiments_given import turned_and_shared
 
 
 class SmolLayer(MyLayer):
     def read(self, x):
-        q, k, v = (np.split(each, each.shape[1] // 64, 1) for each in super().read(x))
-        t = np.arange(len(x))  # the places
-        q, k = ([rope(head, t, 1e5, "interleaved") for head in side] for side in (q, k))
-        k, v = (np.repeat(side, 3, axis=0) for side in (k, v))  # one head for three
-        return [np.concatenate([*heads], axis=1) for heads in (q, k, v)]
-
-    def maps(self, x):  # with the identity as values, a head returns its weights
-        query, key, _ = self.read(x)
-        values = np.tile(np.eye(len(x)), self.n_heads)
-        weights = my_heads(query, key, values, self.n_heads)
-        return np.split(weights, self.n_heads, axis=1)
+        return turned_and_shared(*super().read(x))
 
 
 # %% [markdown] id="real-hold"
 # A token of SmolLM2 sees only itself and the tokens before it, so your layer gets the text up to each token, and we keep its last row. If
-# the model is on your machine, `around_heads` gives what the heads of layer 16 read and what they add, with all heads and without head 0,
-# and your layer is held to it:
+# the model is on your machine, we compare this with what the heads of layer 16 add:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -331,54 +298,51 @@ model, sentence = language_model(), "The cat sat because it was tired."
 if model.is_here:
     w = model.layer(16)
     mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
-    for silent, theirs in ((None, model), (0, model.silenced((16, 0)))):
-        x, wanted = theirs.around_heads(16, sentence)
-        ours = [mine(x[: t + 1], silent)[-1] for t in range(len(x))]
-        print(f"silent: {silent}, differs by {np.abs(ours - wanted).max():.5f}")
+    x, added = model.around_heads(16, sentence)  # what they read, and what they add
+    ours = [mine(x[: t + 1])[-1] for t in range(len(x))]
+    print(f"differs by {np.abs(ours - added).max():.5f}")
 
 # %% [markdown] id="real-look"
-# The largest differences were 0.00001, for numbers up to 15, which is rounding. So your class holds layer 16, and can tell us where its
-# heads look. (Without the model, stored weights are drawn.)
+# For us the largest difference was 0.00001, for numbers up to 15, which is rounding. So your class holds layer 16. Where do its heads look?
 
 # %% id="real-maps"
 maps = model.maps(sentence)
-if model.is_here:
-    for t in range(len(x)):
-        maps[16, :, t, : t + 1] = [head[-1] for head in mine.maps(x[: t + 1])]
 back = maps.diagonal(-1, -2, -1).mean(axis=-1)  # the weight on the token before
 print("layers and heads that look back:", np.argwhere(back > 0.65).tolist())
 figures.two_heads(maps[16], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Of the 270 heads, these four give the token before more than 0.65 of their weight. What is head 0 of layer 16 good for? Where a text has
-# "red sun", such a head can note at "sun" that "red" came before. When "red" comes again, a later layer can look for this note, find "sun",
-# and write it. In this way a model could copy, and SmolLM2 does copy:
+# Of the 270 heads, these four give the token before more than 0.65 of their weight, on average over this sentence. What is head 0 of layer
+# 16 good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red" comes again, a later layer can look for this
+# note, find "sun", and write it. So a model could copy, and SmolLM2 does:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-question"
-# We silence head 0 of layer 16; then head 3, which looks at the first token, as a control; then the three others that look back. Each time
-# the model continues our list. It also reads six texts of 50 random tokens followed by the same 50, where we count which share of the
-# second round it names right, and a story, to see what the loss costs elsewhere.
+# We silence head 0 of layer 16; then the eight others of its layer together, which add a longer vector; then the three others that look
+# back. The model reads six texts of 50 random tokens followed by the same 50, and six pieces of a story. We count which share of the second
+# round, and of the story's next tokens, it names right.
 #
-# **Predict** which of the three costs the copying most, and whether it costs the story as much. This is a bet: the maps alone do not tell.
+# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet: the maps
+# alone do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
 
 measured = COPYING.load()
-for name, silent in SILENT.items():
+for name in SILENT:
     right, told = (measured.values(what, name) for what in ("silenced", "story"))
-    text = model.silenced(*silent).write(words, tokens=4)[len(words) :]
-    print(f"{name} silent: {text!r}")
+    print(f"{name} silent:")
     print(f"    copies {right.min():.2f} to {right.max():.2f}, story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0 the list stops, and at most an eighth of the random tokens is right in any draw. Without the three others the model keeps
-# most of its copying, so the four do not share the work evenly. The story falls from 0.35 to 0.33, about as much as without the three
-# others, so head 0 is not simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on.
+# Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look back, the
+# model keeps more than half of its copying, so neither a large loss in layer 16 nor the loss of heads that look back is enough. The story
+# falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply needed for everything. Whether it works by notes, this does not show;
+# lesson {lesson}`induction` goes on. (With the model on your machine, silence any head, such as `model.silenced((16, 2))`, and let it write
+# our list. It breaks there, too, so one list would be poor evidence.)
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -439,8 +403,9 @@ for name in MODELS:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price (Bhojanapalli et al., 2020). Each writes
-# into $d_v$ directions at most:
+# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price. If queries and keys are narrower
+# than the text is long, not every matrix of weights can be formed (Bhojanapalli et al., 2020), and each head writes into $d_v$ directions at
+# most:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
@@ -493,15 +458,15 @@ for key_heads in (3, 9):
     print(f"{key_heads} key heads: {numbers} numbers in a layer, {size:.0f} MiB in all")
 
 # %% [markdown] id="cache-answer" tags=["answer"]
-# A layer keeps $2 \cdot 3 \cdot 64 = 384$ numbers for each token, and with nine key heads it would keep 1,152. Then the cache of one long text
-# would be twice as large as the whole model.
+# A layer keeps $2 \cdot 3 \cdot 64 = 384$ numbers for each token, and with nine key heads it would keep 1,152. The cache of this text is smaller
+# than the model; with nine key heads it would be twice as large as the model.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): § 3.2.2, heads.
 # - J.-B. Cordonnier, A. Loukas and M. Jaggi (2020), [arXiv:1911.03584](https://arxiv.org/abs/1911.03584): heads and convolutions.
-# - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): the rank of narrow heads.
+# - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): what narrow heads cannot weigh.
 # - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150): one key head for all.
 # - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups.
 # - P. Michel, O. Levy and G. Neubig (2019), [arXiv:1905.10650](https://arxiv.org/abs/1905.10650), and E. Voita et al. (2019),

@@ -8,6 +8,7 @@ from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accu
 from attn_course.language.stored import stored
 from attn_course.lessons.heads import tasks_real
 from attn_course.lessons.heads.experiments import conclude_heads, looks
+from attn_course.lessons.heads.experiments_given import neighbours, train, turned_and_shared
 from attn_course.reference import softmax
 
 
@@ -86,6 +87,37 @@ def test_the_conclusions_round_and_sort():
     assert found["one head, then a network: weights"] == [0.3, 0.7]
     assert found["two heads: weights"] == [[0.0, 1.0], [1.0, 0.0]]
     assert found["from text to text they hardly differ"]
+
+
+def test_what_the_lesson_gives_names_neighbours_and_learns_them():
+    rings, wanted = texts(3, generator())
+    assert torch.equal(neighbours(rings), wanted)
+
+    class Both(torch.nn.Module):  # sees the whole ring, so a linear map is enough
+        def __init__(self):
+            super().__init__()
+            self.names = torch.nn.Linear(SYMBOLS * LENGTH, LENGTH * 2 * SYMBOLS)
+
+        def forward(self, rings):
+            seen = torch.nn.functional.one_hot(rings, SYMBOLS).float().flatten(1)
+            return self.names(seen).unflatten(1, (LENGTH, 2, SYMBOLS)), None
+
+    answers, _ = train(Both())(rings)
+    assert torch.equal(answers.argmax(dim=-1), wanted)
+    assert not answers.requires_grad
+
+
+def test_a_given_layer_turns_pairs_of_features_and_shares_each_key_head_among_three():
+    rng = np.random.default_rng(8)
+    sides = [rng.normal(size=(5, heads * 64)) for heads in (6, 2, 2)]
+    query, key, value = turned_and_shared(*sides)
+    for t in range(5):
+        turns = np.exp(1j * t * 1e5 ** (-np.arange(0, 64, 2) / 64))
+        for h in range(6):
+            for found, side, own in ((query, sides[0], h), (key, sides[1], h // 3)):
+                pairs = side[t, own * 64 : own * 64 + 64].reshape(32, 2) @ [1, 1j] * turns
+                np.testing.assert_allclose(found[t, h * 64 : h * 64 + 64].reshape(32, 2) @ [1, 1j], pairs, rtol=1e-12)
+            np.testing.assert_array_equal(value[t, h * 64 : h * 64 + 64], sides[2][t, h // 3 * 64 : h // 3 * 64 + 64])
 
 
 def test_the_stored_slices_give_the_map_and_the_word_of_the_model():

@@ -20,7 +20,7 @@ DRAWN = [
     ),
     (
         partial(figures.ring_maps, [(np.roll(np.eye(4), -1, 1) + np.roll(np.eye(4), 1, 1)) / 2, np.roll(np.eye(4), -1, 1), np.eye(4)]),
-        ["the only head 0.5 and 0.5; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
+        ["the only head 0.50 and 0.50; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
     ),
     (
         partial(figures.two_heads, [np.eye(2), *3 * [[[1, 0], [0.8, 0.2]]]], ["The", " cat"]),

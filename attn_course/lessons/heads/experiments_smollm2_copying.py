@@ -8,12 +8,12 @@ from torch import Tensor
 
 from attn_course.experiments.copying import EIGHT, WORDS, copied, repeated
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.smollm2 import Head, logits, maps, mean, others, silence, tokens
+from attn_course.experiments.smollm2 import HEADS, Head, logits, maps, mean, model, others, silence, tokens
 
 SILENT: dict[str, tuple[Head, ...]] = {
     "no head": (),
     "head 0 of layer 16": ((16, 0),),
-    "head 3 of layer 16": ((16, 3),),
+    "the eight others of layer 16": tuple((16, head) for head in HEADS[1:]),
     "three others that look one back": ((1, 2), (2, 1), (11, 1)),
 }
 DRAWS = 3
@@ -27,6 +27,15 @@ def looks(ids: Tensor, further: int = 1) -> Tensor:
     return torch.stack(maps(ids, lambda weights: weights[:, words + places, places + further].mean(-1)))
 
 
+def added(ids: Tensor) -> dict[str, float]:
+    """Return the norm of what head 0 of layer 16 adds to the stream in the second round, and of what the eight others add together."""
+    found: list[Tensor] = []
+    logits(ids, hooks={"blocks.16.attention.heads": found.append})
+    rows = torch.tensor(model().layer(16).w_output).float().unflatten(0, (9, -1))
+    heads = torch.einsum("thd,hdm->thm", found[0][len(ids) // 2 :], rows)
+    return {"head 0": mean([heads[:, 0].norm(dim=-1).median()], 1), "the others": mean([heads[:, 1:].sum(-2).norm(dim=-1).median()], 1)}
+
+
 def told(seed: int, heads: Sequence[Head] = ()) -> float:
     """Return in which part of a piece of the story the likeliest next token is the right one, with these heads silenced."""
     ids = tokens(0, PIECE * (seed + 1))[PIECE * seed :]
@@ -36,7 +45,8 @@ def told(seed: int, heads: Sequence[Head] = ()) -> float:
 def run(seed: int) -> dict[str, Any]:
     """Draw tokens, let the model repeat them, and silence heads.
 
-    The controls: for the eight, as many others of their layers; for the heads of `SILENT`, a text with little to copy.
+    The controls: for the eight, as many others of their layers; for head 0, the others of its layer, which together add as much or more;
+    for the heads of `SILENT`, a text with little to copy.
     """
     ids = repeated(seed)
     weights, further = looks(ids), looks(ids, 2)
@@ -47,6 +57,7 @@ def run(seed: int) -> dict[str, Any]:
         "copied": silenced["no head"],
         "in the first half": round(float((logits(ids)[: WORDS - 1].argmax(-1) == ids[1:WORDS]).float().mean()), 4),
         "silenced": silenced,
+        "adds": added(ids),
         "story": {name: told(seed, heads) for name, heads in SILENT.items()},
         "others of these layers": {"eight": {"mean": mean(drawn), "least": min(drawn)}},
         "most weight on the token behind": {f"{layer}.{head}": round(float(weights[layer, head]), 3) for layer, head in best},
@@ -64,9 +75,9 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
         "eight silenced: less than a twentieth": silenced["eight"] < 0.05,
         "eight others: more than half": drawn["mean"] > 0.5 * found["copied"],
         "head 0 of layer 16 silenced: less than a third": silenced["head 0 of layer 16"] < 0.33 * found["copied"],
-        "head 3 of layer 16, or three others that look one back: more than three quarters": all(
-            silenced[name] > 0.75 * found["copied"] for name in list(SILENT)[2:]
-        ),
+        "the eight others of layer 16 silenced: more than half": silenced["the eight others of layer 16"] > 0.5 * found["copied"],
+        "together they add no less than head 0": found["adds"]["the others"] > found["adds"]["head 0"],
+        "three others that look one back: more than three quarters": silenced["three others that look one back"] > 0.75 * found["copied"],
         "the story, any of these silenced: more than three quarters": min(story.values()) > 0.75 * story["no head"],
         "the eight are those with the most weight on the token behind": found["of the eight among them"] == 8,
         "two behind they have next to none": found["theirs two behind"] < 0.05,

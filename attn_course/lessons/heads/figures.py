@@ -64,7 +64,8 @@ def ring_maps(maps: ArrayLike) -> None:
     places = np.arange(p.shape[1])
     near = [p[:, places, np.roll(places, shift)].mean(axis=1) for shift in (1, -1)]
     alt = "Weights of three heads on a ring, queries in rows and keys in columns. Weights on the place before and on the place after: "
-    alt += "; ".join(f"{name} {before:.1f} and {after:.1f}" for name, before, after in zip(names, *near, strict=True)) + "."
+    shares = zip(names, *near, (2, 1, 1), strict=True)  # two digits where one would hide which is larger
+    alt += "; ".join(f"{name} {before:.{digits}f} and {after:.{digits}f}" for name, before, after, digits in shares) + "."
     head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
 
 

@@ -143,7 +143,7 @@ for form in ("parallel", "recurrent", "chunked"):
 # %% [markdown] id="holds"
 # ## What the memory holds
 #
-# Ada and Ben were read without error. Now Cy joins them, with the key $(0.6, 0.8)$ and room 10:
+# Now Cy joins Ada and Ben, with the key $(0.6, 0.8)$ and room 10:
 #
 # $$S = \binom{5}{2} + \binom{0.6}{0.8} \cdot 10 = \binom{11}{10}$$
 #
@@ -480,7 +480,7 @@ for size in (1.0, 2.0):
 # $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
 #
 # Each write is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end where the sum of the squared errors is
-# least, at the linear regression of values on keys. That is the best matrix. Without $\phi$, linear attention also mixes the features of tokens by a
+# least, at the linear regression of values on keys, the best matrix. Without $\phi$, linear attention also mixes the features of tokens by a
 # matrix made of the tokens:
 #
 # $$\begin{gathered}
@@ -515,7 +515,8 @@ for name, read in (("softmax", sharp), ("the best matrix", fitted)):
 
 # %% [markdown] id="trained-heads"
 # A head that was trained, with 8 entries in a key, writes 16 keys once or 8 keys twice, and names one of 16 values (three runs). Positive features
-# are $\mathrm{elu}(x) + 1$, unit keys have length 1, and "nearer is better" takes a learned multiple of the distance off the scores:
+# are $\mathrm{elu}(x) + 1$, unit keys have length 1, and "nearer is better" takes a learned multiple of the distance off the scores,
+# as the softmax by itself does not see the order:
 
 # %% id="trained-code"
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
@@ -523,7 +524,7 @@ from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 for what, record in (("once", RECALL), ("twice", OVERWRITING)):
     for name in record.load().results[0]["accuracies"]:
         right = record.load().values("accuracies", name)[:, 2]  # of 4, 8, 16, 32 pairs
-        print(f"written {what:5}: {name:25} {right.round(2)}")
+        print(f"written {what:5}: {name:26} {right.round(2)}")
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

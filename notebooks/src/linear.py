@@ -4,8 +4,8 @@
 # After a book of 100,000 tokens, a head of attention keeps 100,000 keys and as many values. Without the softmax it would need one matrix
 # of 64 times 64 numbers, however long the book. **How can that be, and what does such a memory forget?**
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections and
-# the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
+# **You need** lessons {lesson}`start`, {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper*
+# sections and the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% [markdown] id="hook"
 # ## One bracket
@@ -48,11 +48,10 @@ figures.machine()
 # ### Spot the mistake: "attention is slow because exponentials are expensive"
 #
 # A score takes one exponential, and with $d = 64$ it takes $2\,(64 + 64) = 256$ other operations. If we drop the exponential, the $T^2$
-# scores are still there. What it does is something else. **Predict** the rank of $Q K^\top$ and of $e^{Q K^\top}$, entry by entry, for 7
-# queries and keys of 2 features.
+# scores are still there. **Predict** the rank of $Q K^\top$ and of $e^{Q K^\top}$, entry by entry, for 7 queries and keys of 2 features.
 
 # %% id="spot-exp-code" tags=["predicted"]
-from attn_course import alive, check, verify_lesson
+from attn_course import check, verify_lesson
 
 rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
@@ -70,21 +69,21 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 # \label{exponential-scores-full-rank}$$
 #
 # So the exponential costs little, but no $m$ features make the same table, and there is no bracket to move. Linear attention is *another*
-# layer, not a faster way to compute the same one, and we must find out what it can do.
+# layer, not a faster way to compute the same one.
 
 # %% [markdown] id="memory"
 # ## A memory, in three orders
 #
-# What is the matrix in the right bracket? A matrix product is a sum over the inner index, so $K^\top V = \sum_j k_j v_j^\top$. Each token adds
-# an outer product: it writes its value under its key. Say that Ada, with the key $(1, 0)$, sits in room 5, and Ben, with $(0, 1)$, in room 2. A
-# value is a single number here, so the matrix $S$ is a column, and
+# What is the matrix in the right bracket? A matrix product is a sum over the inner index. With queries, keys and values as columns,
+# $K^\top V = \sum_j k_j v_j^\top$. Each token adds an outer product: it writes its value under its key. Say that Ada, with the key $(1, 0)$, sits
+# in room 5, and Ben, with $(0, 1)$, in room 2. A value is a single number here, so the matrix $S$ is a column, and
 #
 # $$S = \binom{1}{0} \cdot 5 + \binom{0}{1} \cdot 2 = \binom{5}{2}$$
 #
 # We ask with Ada's key as the query, and get $S^\top q = 5 \cdot 1 + 2 \cdot 0 = 5$, her room.
 
 # %% [markdown] id="recurrent"
-# In a text, token $t$ may read only what tokens 1 to $t$ have written. With queries, keys and values as columns,
+# In a text, token $t$ may read only what tokens 1 to $t$ have written:
 #
 # $$\begin{gathered}
 # S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \\
@@ -97,22 +96,21 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 
 # %% [markdown] id="chunks"
 # One form computes all pairs, and the other makes one tiny product after the other. A middle way is to cut the text into *chunks* of $C$
-# tokens. What came before a chunk is read from the state, and what is inside it in the parallel form, under a mask $M$ with ones on and below
-# its diagonal and zeros above. With the features of chunk $c$ in the rows of $Q_c$ and $K_c$,
+# tokens. What came before chunk $c$ is read from the state $S_c$ that it finds ($S_1 = 0$), and what is inside it in the parallel form, under a
+# mask $M$ with ones on and below its diagonal and zeros above (`np.tri(C)`). With the features of the chunk in the rows of $Q_c$ and $K_c$,
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \key{chunked-linear-attention}$$
 #
-# where $\odot$ multiplies entry by entry. With $C = 1$ this is the recurrent form, and with $C = T$ the parallel one.
+# where $\odot$ multiplies entry by entry.
 
 # %% [markdown] id="orders"
-# In the drawing blue cells are scores, and green blocks are read from the state. Which form has to wait least?
+# With $C = T$ this is the parallel form, and with $C = 1$ the recurrent one. In the drawing blue cells are scores, and green blocks are read
+# from the state:
 
 # %% id="orders-figure"
 figures.orders(length=6, chunk=2)
 
 # %% [markdown] id="chunk-turn"
-# The parallel form, as all its scores are computed at once. In chunks of two, the second and the third chunk wait for the state.
-#
 # **Your turn: one chunk.** {turn}`one-chunk`
 
 # %% id="chunk-turn-code" tags=["your-turn"]
@@ -126,34 +124,9 @@ check("one-chunk", my_chunk)
 #     return output, state + key.T @ value
 # ```
 
-
-# %% [markdown] id="forms"
-# With it we read 300 tokens in chunks of 1, of 64 and of 300, and get the same outputs:
-
-
-# %% id="forms-code"
-def chunk(q, k, v, state):  # yours, or ours until you have written yours
-    if my_chunk is not ...:
-        return my_chunk(q, k, v, state)
-    return q @ state + (np.tri(len(q)) * (q @ k.T)) @ v, state + k.T @ v
-
-
-def in_chunks(q, k, v, size):
-    state, outputs = np.zeros((k.shape[1], v.shape[1])), []
-    for start in range(0, len(q), size):
-        rows = slice(start, start + size)
-        output, state = chunk(q[rows], k[rows], v[rows], state)
-        outputs.append(output)
-    return np.concatenate(outputs)
-
-
-# %% id="forms-run"
-one, some, whole = (in_chunks(Q[:300], K[:300], V[:300], size) for size in (1, 64, 300))
-print("the same:", np.allclose(one, some), np.allclose(one, whole))
-
 # %% [markdown] id="speed-predict"
-# For 8,192 tokens with $d = 64$, the recurrent form takes 0.13 GFLOP, chunks of 64 take 0.2, and the parallel form 8.6. **Predict** which
-# of them is the fastest on a processor, and which the slowest.
+# For 8,192 tokens with $d = 64$, the recurrent form takes $0.13 \cdot 10^9$ operations and chunks of 64 take 0.27. The parallel form takes
+# 17.2, as it computes all scores and then masks half of them. **Predict** which is the fastest on a processor, and which the slowest.
 
 # %% id="speed-code" tags=["predicted"]
 from attn_course.lessons.linear.experiments_speed import SPEED
@@ -164,13 +137,13 @@ for form in ("parallel", "recurrent", "chunked"):
 
 # %% [markdown] id="speed-answer" tags=["answer"]
 # The chunks are the fastest. At 8,192 tokens the parallel form is the slowest, since its work grows with the square of the length. At 512
-# tokens it is the recurrent form. It has the fewest operations, but each of its steps is tiny and waits for the one before. (CPU time of
-# one thread, in PyTorch, median of three runs.)
+# tokens it is the recurrent form. It has the fewest operations, but its steps are tiny, and each call has a cost of its own. (CPU time of one
+# thread, in PyTorch, median of three runs.)
 
 # %% [markdown] id="holds"
 # ## What the memory holds
 #
-# Ada and Ben were read without error. Now Cy joins them, with the key $(0.6, 0.8)$ and room 10:
+# Now Cy joins Ada and Ben, with the key $(0.6, 0.8)$ and room 10:
 #
 # $$S = \binom{5}{2} + \binom{0.6}{0.8} \cdot 10 = \binom{11}{10}$$
 #
@@ -180,28 +153,24 @@ for form in ("parallel", "recurrent", "chunked"):
 # $$S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top
 # \label{recall-signal-and-interference}$$
 #
-# For keys of length 1 that is the value asked for, plus **interference**. On this card, change one number of the first key, the first column of
-# $k$. Which of the values that are read change?
-
-# %% id="interference-alive"
-alive("recall-signal-and-interference")
+# For keys of length 1 that is the value asked for, plus **interference**. Only keys at right angles keep out of each other's way, and there
+# are at most $d_k$ of them.
 
 # %% [markdown] id="random-keys"
-# All of them do, since all are read from one sum. Only keys at right angles keep out of each other's way, and there are at most $d_k$ of them.
-# Suppose that keys have random directions instead. The squares of the
-# entries of a unit vector sum to 1, so each is $1 / d_k$ on average, and so is the square of the dot product of two such keys. If the values
+# Suppose that keys of length 1 have random directions instead. Turn the axes until one of two keys is $(1, 0, \dots, 0)$. Then their dot product
+# is the first entry of the other. The squares of its $d_k$ entries sum to 1, so each is $1 / d_k$ on average. If the values
 # are independent too, with mean 0, the squares of $n - 1$ terms add up:
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
 #
-# So the interference is as large as the value itself at $n = d_k + 1$ pairs. But something else goes wrong much earlier.
+# So the interference is as large as the value itself at $n = d_k + 1$ pairs.
 
 # %% [markdown] id="delta"
 # ## Write what is missing
 #
-# Back to Ada and Ben, with $S = \binom{5}{2}$. Ada moves to room 7, and the memory adds $\binom{7}{0}$. Where is Ada? In room 12. (A softmax over
-# two equal keys would average, and say 6.) A sum cannot be told that something has changed.
+# Back to Ada and Ben, with $S = \binom{5}{2}$. Ada moves to room 7, and the memory adds $\binom{7}{0}$. Now Ada reads 12. A sum cannot be told that
+# something has changed.
 
 # %% [markdown] id="delta-derived"
 # How must we write, for a key of length 1, if afterwards it should read $v$? We add $k\, u^\top$ with an unknown $u$. Then the key reads
@@ -211,23 +180,18 @@ alive("recall-signal-and-interference")
 # $$S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top \key{delta-rule}$$
 
 # %% [markdown] id="delta-reads"
-# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$. In general, multiply by the key to see what it reads afterwards:
-#
-# $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
-#
-# With a key of length 1 and $\beta = 1$ the old value is gone, and with $\beta = 0.5$ Ada would read 6. What another key $k'$ reads changes in
+# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$, and with $\beta = 0.5$ she would read 6. What another key $k'$ reads changes in
 # proportion to $k' \cdot k$, so at a right angle nothing changes.
 
 # %% [markdown] id="explore"
-# On the card a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. A = 1 and B = 1
-# are written, and A = −1 comes next. Step on: what happens to B? At which angle is B left alone? And what does A read by sums?
+# On the card a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. By the delta rule A = 1
+# and B = 1 are written, at 60 degrees, and A = −1 comes next. Step on: what happens to B? At which angle is B left alone?
 
 # %% id="explorable"
 figures.memory_explorable()
 
 # %% [markdown] id="write-turn"
-# At 60 degrees B falls from 1 to −0.13, as A falls by 2.25 and half of it reaches B. At 90 degrees B is left alone. By sums A reads 0.5 and not
-# −1.
+# B falls from 1 to −0.13, as A falls by 2.25 and half of it reaches B. At 90 degrees B is left alone. (Key C is for writes of your own.)
 #
 # **Your turn: one write.** {turn}`one-delta-write`
 
@@ -244,8 +208,8 @@ check("one-delta-write", my_write)
 # %% [markdown] id="recall"
 # ## Who forgets what?
 #
-# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order everybody is written once, or twice with rooms
-# drawn apart, and the last room counts. At the end we ask for all:
+# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order everybody is written once or twice, with
+# each room drawn anew, and the last room counts. At the end we ask for all:
 
 
 # %% id="recall-code"
@@ -269,8 +233,8 @@ def asked(write, keys, times, seed):  # oldest first: is the answer right?
 
 
 # %% [markdown] id="recall-predict"
-# The keys are the 16 axes, or random directions. **Predict** for each of the four cases, roughly, which share of the answers is right by sums and
-# by the delta rule. In which case are sums better?
+# The keys are the 16 axes, or random directions. With people written once or twice, that makes four cases. **Predict** in which of them the delta
+# rule gives more right answers, and in which sums do.
 
 # %% id="recall-table" tags=["predicted"]
 drawn = np.random.default_rng(0).normal(size=(16, 16))
@@ -299,31 +263,18 @@ figures.recall_by_age(once)
 
 # %% [markdown] id="age-notice"
 # In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
-# the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left. (At right
-# angles nothing is erased, and all answers were right.) So a sum never forgets and cannot be corrected, and the delta rule is up to date at the
-# expense of the past.
+# the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left.
 
 # %% [markdown] id="trained"
-# These keys were drawn, but a layer learns its own. Does training find a way around? In a stored experiment one head with 8 entries in a key
-# reads 16 pairs and is asked for some of them:
-
-# %% id="trained-code"
-from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
-
-for what, record in (("once", RECALL), ("twice", OVERWRITING)):
-    for name in record.load().results[0]["accuracies"]:
-        right = record.load().values("accuracies", name)[:, 2]
-        print(f"written {what:5}: {name:25} {right.round(2)}")
-
-# %% [markdown] id="trained-notice"
-# Written twice, the delta rule is ahead of sums again. Written once, both are now about equal. Softmax with its cache of all pairs recalls
-# everything, if it may prefer what is near. So a fixed state is cheap, but to recall much exactly takes a cache.
+# These keys were drawn, but a layer learns its own. In a stored experiment with 16 writes and 8 entries in a key ({section}`least-squares`), the
+# delta rule is then as good as sums where each key is written once, and far ahead where keys are written twice. But neither is always right. More
+# than $d_k$ keys cannot be independent, so to recall more pairs than that exactly takes a cache.
 
 # %% [markdown] id="gate"
 # ## Forget on purpose
 #
-# The delta rule erases under a key that comes again, but who leaves for good stays in the memory. So a **gate** lets the state fade before each
-# write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
+# The delta rule erases under a key that comes again, but who leaves for good fades only by chance, as others are written. So a **gate** lets the
+# state fade before each write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
 #
 # $$\begin{gathered}
 # S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
@@ -342,8 +293,7 @@ for what, record in (("once", RECALL), ("twice", OVERWRITING)):
 #
 # Can we leave the softmax out of SmolLM2, from lesson {lesson}`start`? Its keys have 64 entries. If they had random directions, the mean square
 # of the dot product of two of them, brought to length 1, would be $1/64$, and by {eq}`interference-of-random-keys` interference would reach the
-# value at 65 pairs. **Predict** whether real keys hold more pairs or fewer. And if we subtract their mean from all keys of a text, what changes
-# for the softmax?
+# value at 65 pairs. **Predict** whether real keys, as they meet the queries, hold more pairs or fewer.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.linear.experiments_smollm2 import SMOLLM2
@@ -354,20 +304,19 @@ for way in ("as they are", "less their mean"):
     print(f"{way:15}: mean square {square.round(2)}, pairs {(1 + 1 / square).round()}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# They hold far fewer, three or four pairs, because they point much the same way. For the softmax nothing changes: a vector $c$ taken from all keys
-# takes the same number $q \cdot c$ from all scores of a row ({eq}`softmax-shift-invariance`), so the loss of this model does not depend on the
-# mean of its keys. For a sum the mean is interference, and without it about 25 pairs fit.
+# They hold far fewer, three or four pairs, because they point much the same way. If we subtract their mean from all keys of a text, about 25 pairs
+# fit. The softmax would not notice that, as the same number then comes off all scores of a row ({eq}`softmax-shift-invariance`).
 
 # %% [markdown] id="real-perplexity"
-# (While a text is read its mean key is not known, so that is a control and no repair.) How well does the model guess with linear attention? We
-# take the positive features $\mathrm{elu}(x) + 1$ and divide by the sum of the weights. As a control, all visible values get equal weights:
+# How well does the model guess with linear attention? We take the positive features $\mathrm{elu}(x) + 1$ and, as the softmax does, divide each
+# row by the sum of its weights. As a control, all visible values get equal weights:
 
 # %% id="real-perplexity-code"
 for way in record.results[0]["perplexity"]:
-    print(f"{way:29}: perplexity", record.values("perplexity", way).round())
+    print(f"{way:29}: perplexity", record.values("perplexity", way).round(1))
 
 # %% [markdown] id="real-notice"
-# In one layer of 30 it costs 13 to 20 percent. In all layers the model cannot guess any more, and a plain average does about the same. That speaks
+# In layer 16 alone it costs 13 to 20 percent. In all layers the model cannot guess any more, and a plain average does about the same. That speaks
 # against taking the softmax from a model that was trained with it, not against one that is *trained* without. Such models mix both kinds of
 # layer, for instance three with a gated delta rule to one with a cache (Kimi Team, 2025).
 
@@ -375,7 +324,7 @@ for way in record.results[0]["perplexity"]:
 # ## A memory of your own
 #
 # This needs nothing but NumPy. It reads 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then says where everybody
-# is. A cache would hold 5,000 keys and as many values:
+# is:
 
 # %% id="own-code"
 import zlib
@@ -408,7 +357,7 @@ for people in (10, 20, 40):
 
 # %% [markdown] id="own-notice"
 # By chance one answer in six would be right, so the sums know next to nothing any more, while the delta rule follows 20 people through 5,000
-# messages. With 40 it begins to fail. Change the messages to your own. Where people leave for good, let $S$ fade.
+# messages. With 40 it begins to fail. Change the messages to your own.
 
 # %% id="verify-lesson"
 verify_lesson("linear")
@@ -420,14 +369,14 @@ verify_lesson("linear")
 # |---|---|---|
 # | move the bracket, {eq}`linear-attention-by-associativity` | {key}`linear-attention-by-associativity` | $T$ in place of $T^2$ |
 # | step by step, {eq}`recurrent-linear-attention` | {key}`recurrent-linear-attention` | state $(d_k, d_v)$ |
-# | in chunks, {eq}`chunked-linear-attention` | {key}`chunked-linear-attention` | the fastest of the three |
-# | overwrite, {eq}`delta-rule` | {key}`delta-rule` | three products with the state for each token |
+# | in chunks, {eq}`chunked-linear-attention` | {key}`chunked-linear-attention` | the fastest for long texts |
+# | overwrite, {eq}`delta-rule` | {key}`delta-rule` | two reads and an outer product for each token |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Without the softmax a bracket can be moved, and attention becomes a sum of outer products. It is another layer.
-# - Parallel, recurrent and chunked are three orders of this sum, and chunks suit a processor best.
+# - Parallel, recurrent and chunked are three orders of this sum, and chunks are the fastest for long texts.
 # - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
@@ -497,9 +446,8 @@ for name, table in (tables | {"exp(X W X^T)": np.exp(x @ w @ x.T)}).items():
 # $$\mathbb{E}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{q \cdot k}, \qquad
 #  \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2} \label{positive-features-are-unbiased}$$
 #
-# These are the *positive random features* of Choromanski et al. (2020): right on average, and never negative. (Sines and cosines give
-# features that are right on average too, but their products may be negative, and then a row is no longer a row of weights.) How far off is one
-# draw? Its square is the same mean at $x = 2(q + k)$, and the square of the mean comes off:
+# These are the *positive random features* of Choromanski et al. (2020): right on average, and never negative. How far off is
+# one draw? Its square is the same mean at $x = 2(q + k)$, and the square of the mean comes off:
 #
 # $$\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr)
 # \label{variance-of-positive-features}$$
@@ -512,12 +460,12 @@ for size in (1.0, 2.0):
     print(f"|q| = {size}: standard deviation {error:.2f} of the kernel")
 
 # %% [markdown] id="random-notice"
-# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short vectors only. When
+# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short $q + k$ only. When
 # does it pay? By {eq}`linear-attention-flops` the two orders take equally many operations at the length
 #
 # $$T^\ast = \frac{2\, d_k d_v}{d_k + d_v} \label{linear-attention-crossover}$$
 #
-# With $m$ features in the state the length grows with $m$, as you count in exercise {task}`random-feature-crossover`.
+# Exercise {task}`random-feature-crossover` counts it for $m$ features.
 
 # %% [markdown] id="least-squares"
 # ## Deeper: how well can one matrix remember?
@@ -527,10 +475,13 @@ for size in (1.0, 2.0):
 # $$S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top
 # \label{erase-then-write}$$
 #
-# It is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end where the sum of the squared errors is
-# least, at the linear regression of values on keys. That is the best matrix. So a map that is linear in the query and made from the context
-# exists, and "a linear map cannot depend on the context" is true of a *fixed* one only. Without $\phi$, linear attention
-# also mixes the features of tokens by a matrix made of the tokens:
+# Multiplied by the key, it says what that key reads afterwards. With $|k| = 1$ and $\beta = 1$ the old value is gone:
+#
+# $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
+#
+# Each write is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end where the sum of the squared errors is
+# least, at the linear regression of values on keys, the best matrix. Without $\phi$, linear attention also mixes the features of tokens by a
+# matrix made of the tokens:
 #
 # $$\begin{gathered}
 # (X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \\
@@ -546,8 +497,8 @@ for size in (1.0, 2.0):
 # \label{linear-and-softmax-slopes}$$
 #
 # with the weights $p$ of $q$, $z = \sum_j p_j v_j$ and $\bar{k} = \sum_j p_j k_j$. A memory has one slope everywhere. The softmax has another at
-# each query, so with sharp scores it can step from value to value between keys that lie close. How many of 12 keys in a *plane* can each tell
-# apart?
+# each query, so with sharp scores it can step from value to value between keys that lie close. How purely can each return the
+# values of 12 keys in a *plane*?
 
 # %% id="reading-code"
 from attn_course.reference import attention
@@ -560,8 +511,20 @@ for name, read in (("softmax", sharp), ("the best matrix", fitted)):
     print(f"{name:15}: own value {read[0, 0]:.3f}, the neighbour's {read[0, 1]:.3f}")
 
 # %% [markdown] id="reading-answer"
-# Softmax returns each of the twelve almost purely. A state of two rows holds two pairs, and even the best one mixes the twelve. With a scale
-# large enough the softmax has no limit but the gaps between keys. The price is the cache.
+# Softmax returns each of the twelve almost purely. A state of two rows holds two pairs, and even the best one mixes the twelve.
+
+# %% [markdown] id="trained-heads"
+# A head that was trained, with 8 entries in a key, writes 16 keys once or 8 keys twice, and names one of 16 values (three runs). Positive features
+# are $\mathrm{elu}(x) + 1$, unit keys have length 1, and "nearer is better" takes a learned multiple of the distance off the scores,
+# as the softmax by itself does not see the order:
+
+# %% id="trained-code"
+from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
+
+for what, record in (("once", RECALL), ("twice", OVERWRITING)):
+    for name in record.load().results[0]["accuracies"]:
+        right = record.load().values("accuracies", name)[:, 2]  # of 4, 8, 16, 32 pairs
+        print(f"written {what:5}: {name:26} {right.round(2)}")
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -51,16 +51,16 @@ def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[
 
 @claim("latent-decoding-flops", rests_on="absorbed-latent-keys absorbed-latent-values")
 def _(rng, draw, T, H, d_c, d_k, d_v):
-    r"""F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c
+    r"""F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad F_{\mathrm{factored}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c
     where one new token against T cached latents ;; from the queries to the outputs of the heads ;; a multiply-add counts 2
-    Naive: every cached latent is projected up again. Absorbed: one query down and one output up, and longer dot products.
+    Naive: every cached latent is projected up again. Factored: one query lifted and one output up, and longer dot products.
         the naive way projects the new token only: T H (d_c + 1) -> H (d_c + T)
-        the absorbed way compares vectors of length d_k: 4\, T H d_c -> 2\, T H (d_k + d_v)
+        the factored way compares vectors of length d_k: 4\, T H d_c -> 2\, T H (d_k + d_v)
     """
     T = T if draw else 1
-    naive, absorbed = step_flops(1, T, H, d_c, d_k, d_v)
+    naive, factored = step_flops(1, T, H, d_c, d_k, d_v)
     sizes = {"T": T, "H": H, "d_c": d_c, "d_k": d_k, "d_v": d_v}
-    return {r"F_{\mathrm{naive}}": naive, r"F_{\mathrm{absorbed}}": absorbed, **sizes}
+    return {r"F_{\mathrm{naive}}": naive, r"F_{\mathrm{factored}}": factored, **sizes}
 
 
 # ---- rotary positions

@@ -5,15 +5,15 @@ import numpy as np
 from attn_course.tasks.asked import asked, tried
 
 
-def _biased(normal, d_query, d_key, d_k):
-    return {"w_query": normal(d_query, d_k), "b_query": normal(d_k), "w_key": normal(d_key, d_k), "b_key": normal(d_k)}
+def _biased(normal, d, d_k):
+    return {"w_query": normal(d, d_k), "b_query": normal(d_k), "w_key": normal(d, d_k), "b_key": normal(d_k)}
 
 
 BIASED = """
-wide tokens: 5 7 3
-narrow tokens: 2 3 5
-one feature asks: 1 3 2
-tokens of one width: 5 5 2
+wide tokens: 7 3
+narrow tokens: 3 5
+one feature: 1 2
+one number in a key: 5 1
 """
 
 
@@ -59,8 +59,7 @@ def my_absorbed(w_query, b_query, w_key, b_key):
 
     Write `my_absorbed(w_query, b_query, w_key, b_key)`. It returns the tuple $(W, v)$ of a matrix and a row: with the scores
     $x_i W x_j^\top + v\, x_j^\top$ the softmax gives the same weights as with those of {eq}`score-with-biases` divided by $\sqrt{d_k}$.
-    Leave out what it does not see. Queries and keys may read tokens of different widths {case}`wide tokens`, so `w_query` is $(d, d_k)$,
-    `w_key` $(d', d_k)$, $W$ is $(d, d')$, and $v$ is $(d',)$.
+    So both hold the scale. Leave out what the softmax does not see. `w_query` and `w_key` are $(d, d_k)$, $W$ is $(d, d)$, $v$ is $(d,)$.
     """
     root = np.sqrt(w_query.shape[1])
     return w_query @ w_key.T / root, b_query @ w_key.T / root
@@ -109,17 +108,17 @@ one token: 2 1 3 5 4
     """,
     hints="""
         Which product needs no token of the text: the query's with `up_key`, or the latent vectors' with it?
-        Lifted queries are (H, d_c). Their products with `latent` are (H, T): scale, softmax over the tokens, average of `latent`.
-        `lifted = (up_key @ query[:, :, None])[:, :, 0]`, and in the end `(averages[:, None] @ up_value)[:, 0]`.
+        A lifted query is (d_c,). Its products with `latent` are (T,): scale, softmax over the tokens, average of `latent`.
+        For head h: the scores come from `latent @ (up_key[h] @ query[h])`, and its output is `average @ up_value[h]`.
     """,
 )
 def my_step(query, latent, up_key, up_value):
     r"""(H, d_k), (T, d_c), (H, d_c, d_k), (H, d_c, d_v) -> outputs of the heads (H, d_v).
 
-    A new token asks with a query for each of $H$ heads. Of all $T$ tokens, itself included, only the latent vectors are kept. Head $h$
-    would make its keys as `latent @ up_key[h]` and its values as `latent @ up_value[h]`. Write `my_step(query, latent, up_key, up_value)`,
-    which returns what each head returns, `(H, d_v)`, and makes neither. The scale is $1/\sqrt{d_k}$, and all scores are moderate. (The
-    check sees the outputs only.)
+    A new token asks with a query, `query[h]`, for each of $H$ heads. Of all $T$ tokens, itself included, only the latent vectors are kept.
+    Head $h$ would make its keys as `latent @ up_key[h]` and its values as `latent @ up_value[h]`. Write `my_step(query, latent, up_key,
+    up_value)`, which returns what each head returns, `(H, d_v)`, and makes neither. A loop over the heads will do. The scale is
+    $1/\sqrt{d_k}$. Write the softmax with `np.exp`; all scores are moderate, so no maximum needs to be subtracted.
     """
     lifted = (up_key @ query[:, :, None])[:, :, 0]
     scores = lifted @ latent.T / np.sqrt(query.shape[1])

@@ -24,7 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ still count tokens and heads:
+# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -48,7 +48,7 @@ alive("softmax")
 # ## Only leads count
 #
 # Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key: all scores of a query
-# change by the same number, say 5, though the keys differ as before.
+# change by the same number, say 5, though the differences between the keys are the same.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -58,7 +58,7 @@ for name, amount in ways.items():
 
 # %% [markdown] id="cauchy"
 # With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand more: a token that leads
-# another by $x$ points must have $g(x) > 0$ times its weight, whatever the scores are. "Cat" leads "because" by 4, and "because" leads
+# another by $x$ points must have $g(x)$ times the other's weight, with one positive $g$, whatever the scores are. "Cat" leads "because" by 4, and "because" leads
 # "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
 #
 # $$g(x + y) = g(x)\, g(y)$$
@@ -122,7 +122,7 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores each row is one query's, so both run along the last axis.
+# In a matrix of scores each row is one query's, so the maximum and the sum run along the last axis.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -167,7 +167,7 @@ figures.compromise(share, totals)
 
 # %% [markdown] id="winner"
 # So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are one number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
-# $N = \sum_j e^{z_j}$. **Softmax is the one best compromise** between score and entropy:
+# $N = \sum_j e^{z_j}$: with these weights it is reached. **Softmax is the one best compromise** between score and entropy:
 #
 # $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
 #
@@ -184,11 +184,11 @@ figures.compromise(share, totals)
 s = softmax(it)
 raised = it.copy()
 raised[tokens.index("tired")] += 0.001
-for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} {change:9.6f}")
+for token, weight, change in zip(tokens, s, (softmax(raised) - s) / 0.001, strict=True):
+    print(f"{token:8} weight {weight:.4f}, rate {change:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all, and the others, too, seem to pay in proportion to their weights.
+# "Cat" pays nearly all, and each of the others pays about in proportion to its weight.
 
 # %% [markdown] id="jacobian"
 # Can we say exactly what each one pays? A logarithm undoes the exponential: for $s = \sigma(z)$ we have $\ln s_i = z_i - \mathrm{lse}(z)$.
@@ -223,10 +223,11 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## When all scores move
 #
-# In training all scores move at once. How does an average under their weights move? Let three tokens have the weights
+# In training all scores move at once, and in the next section two losses race to move them. To see why one of them waits, we ask how
+# an average under the weights moves. Let three tokens have the weights
 # $s = (0.5, 0.3, 0.2)$, and let their scores move at the rates $r = dz / d\theta = (1, 0, -1)$, where $\theta$ is anything that moves
-# them, such as an entry of the query. Then $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written
-# $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
+# them, such as an entry of the query. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under
+# $s$, written $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
 #
 # $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
 #
@@ -311,26 +312,26 @@ for first in (7.0, 12.0):
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. With steps of size 10 all of these are smaller, but the squared error
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. With steps of size 10 all four counts are smaller, but the squared error
 # still waits far longer from the surer start.
 
 # %% [markdown] id="first-gradient"
-# What holds it back? Here are the first gradients of both losses from $(7, 1, 0)$, and what `pull` multiplies:
+# What holds it back at the start? Here are the first gradients of both losses from $(7, 1, 0)$, and what `pull` multiplies:
 
 # %% id="first-gradient-code"
 s = weights_of(np.array([7.0, 1.0, 0.0]))
 g = s - truth
 rows = {
     "s, the weights": s,
-    "g minus its mean": g - s @ g,
+    "g minus its average under s": g - s @ g,
     "gradient of the squared error": pull(s, g),
     "g, that of the cross-entropy": g,
 }
 for name, row in rows.items():
-    print(f"{name:29}", *(f"{entry:8.4f}" for entry in row))
+    print(f"{name:29}", *(f"{entry:8.5f}" for entry in row))
 
 # %% [markdown] id="first-gradient-seen"
-# In each column the squared error's entry is the product of the two above it. One of these is small: for the first token the deviation, as
+# In each column the squared error's entry is the product of the two above it, up to rounding. One of these is small: for the first token the deviation, as
 # $g_1$ is almost the average, for the others the weight. So the squared error's first step moves no score by more than 0.0043,
 # while the cross-entropy's, $g$ itself, moves two by nearly 1.
 

@@ -98,7 +98,7 @@ def _(rng, C, d_k, d_v):
 @claim("chunked-delta-outputs", serves="K2", rests_on="chunked-linear-attention chunked-delta-rule")
 def _(rng, C, d_k, d_v):
     r"""O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U
-    where M_ij = 1 for j <= i, else 0 ;; U as in {eq}`chunked-delta-rule`
+    where M_ij = 1 for j <= i, else 0 ;; U = the corrected values, with which S_C = S_0 + K^T U
     With U in the place of V this is Eq. chunked-linear-attention: linear attention over corrected values.
         the mask added, as to scores: \odot -> +
         the bracket moved in spite of the mask: O = Q\, S_0 + Q\, \bigl( K^\top M\, U \bigr)

@@ -202,7 +202,7 @@ for token, weight, change in zip(tokens, s, (softmax(raised) - s) / 0.001, stric
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
 # %% [markdown] id="derivative-turn"
-# **Your turn: a formula.** {turn}`softmax-derivative` Any equal form counts.
+# **Your turn: a formula.** {turn}`softmax-derivative`
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
@@ -217,8 +217,6 @@ check("softmax-derivative", my_formula)
 # $\mathrm{lse}(z) - z_y$, with the slopes
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
-#
-# Each is a weight minus the truth.
 
 # %% [markdown] id="lemma"
 # ## When all scores move

@@ -110,7 +110,8 @@ figures.machine()
 # But the weights of a row sum to 1, so no weight rises alone. If score $j$ of row $i$ moves, all weights of the row do, and
 # $dS_{ij} = \sum_l dP_{il}\, \partial p_{il} / \partial s_{ij}$. That is the derivative of the **mean cost** $\delta_i$ of the row by score
 # $j$, with the costs held fixed. By {eq}`weighted-mean-derivative` it is the covariance, under the weights of row $i$, of the costs with the
-# rates of the scores: 1 for score $j$ and 0 for the others. So only its term $p_{ij}\, (dP_{ij} - \delta_i) \cdot 1$ is left. For all rows at once:
+# rates of the scores: 1 for score $j$ and 0 for the others. So only its term is left, $p_{ij}\, (dP_{ij} - \delta_i) \cdot 1$. For all rows at
+# once:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
@@ -134,7 +135,7 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 # ### Spot the mistake
 #
 # Somebody forgets the mean: $dS = P \odot dP$. But if all values are equal, the output does not depend on the scores, so $dS$ must be 0, and
-# this is not. In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight,
+# this is usually not. In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight,
 # {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
@@ -144,8 +145,7 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
 # So each value is compared with the present output. Where the loss falls as the output begins to move from $z_i$ towards $v_j$, the
-# gradient of this score is negative (unless $p_{ij} = 0$), and a step of the scores against it raises
-# this one.
+# gradient of this score is negative (unless $p_{ij} = 0$), and a step of the scores against it raises this one.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -193,8 +193,8 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Your two functions and the formulas for $dQ$ and $dV$ make the whole program, with `attention` from lesson {lesson}`attention`. (If a
-# turn is still open, our answer is used.)
+# Your two functions and the formulas for $dQ$ and $dV$ make the whole program, with `attention` from lesson {lesson}`attention`.
+# (If a turn is still open, our answer is used.)
 
 # %% id="whole-code"
 from attn_course.lessons.gradients import tasks_checking as checking

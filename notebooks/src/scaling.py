@@ -18,7 +18,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without it the model is lost among thousands of words. But this is no fair trial, because its matrices were trained with the division. A
+# Without the division the model is lost among thousands of words. But this is no fair trial, because its matrices were trained with it. A
 # fair one trains a layer with it and another without, in section {section}`slow`. First: what does the division do to a row of scores?
 #
 # ## Softmax sees one row
@@ -74,9 +74,8 @@ figures.machine()
 # %% [markdown] id="row-derived"
 # **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key
 # be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The vector $m$ of the means adds $q \cdot m$ to the whole row and so
-# changes no lead.) The
-# term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over
-# the keys of this one query,
+# changes no lead.) The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of
+# this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
@@ -173,8 +172,7 @@ def fewest(layer, way=lambda g: g):  # steps until learnt, for three seeds
 # %% [markdown] id="slow-predict"
 # Four layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
 # average over such matrices, and the **unscaled** one does not divide, so they have variance 64. The twin has its $W_Q$ divided by 8
-# instead. The last one divides by $d_k$ itself. For each of three seeds we take the best of twelve step sizes. **Predict**
-# which of them keep up with the scaled layer.
+# instead. The last one divides by $d_k$ itself. For each of three seeds we take the best of twelve step sizes. **Predict** which of them keep up with the scaled layer.
 
 # %% id="task-code" tags=["predicted"]
 # by what W_Q is divided, and by what the scores
@@ -233,8 +231,8 @@ for name in ("scaled", "unscaled"):
 # average about as many as before. (The scaled layer gains one step by equal lengths, on average.)
 #
 # So the suspicion was nearly right. With the best step size, what harms is not that gradients are small, but that some are small
-# *beside others*, so chance decides which queries may teach the layer. Section {section}`measured` finds much the same with Adam and at other
-# widths.
+# *beside others*, so chance decides which queries may teach the layer. Section {section}`measured` finds much the same with Adam and at
+# other widths.
 
 # %% [markdown] id="own"
 # ## A start of your own
@@ -290,8 +288,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root of $d_k$, and still the rows of PyTorch's start have a variance of only 0.06. Section {section}`matrices` derives
-# why.
+# We divided by the root of $d_k$, and still the rows of PyTorch's start have a variance of only 0.06. Section
+# {section}`matrices` derives why.
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -430,8 +428,8 @@ print("q.k / sqrt(d_k)", reference.scaled_dot_scores(query, key)[0].round(2))
 print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 
 # %% [markdown] id="spot-cosine"
-# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key, though its angle is larger. The work is no obstacle, for the lengths of $T_q$ queries and $T_k$
-# keys take $(T_q + T_k)\, d_k$ products, and the scores $T_q T_k d_k$ anyway.
+# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key, though its angle is larger. The work is no obstacle, for the
+# lengths of $T_q$ queries and $T_k$ keys take $(T_q + T_k)\, d_k$ products, and the scores $T_q T_k d_k$ anyway.
 #
 # The obstacle is the softmax, written $\sigma$ here. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
 #
@@ -464,8 +462,8 @@ for factor in (1, 100):  # of W_Q
 
 # %% [markdown] id="held"
 # In this way, and with a learnt gain, Qwen3 and Gemma 3 bound their scores *during* training, and ViT-22B by layer normalisation of $q$ and
-# $k$. Others cut instead: Gemma 2 turns a
-# score $s$ into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest score has exceeded 100.
+# $k$. Others cut instead: Gemma 2 turns a score $s$ into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest
+# score has exceeded 100.
 
 # %% [markdown] id="similar-equal"
 # **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By

@@ -172,7 +172,8 @@ def fewest(layer, way=lambda g: g):  # steps until learnt, for three seeds
 # %% [markdown] id="slow-predict"
 # Four layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
 # average over such matrices, and the **unscaled** one does not divide, so they have variance 64. The twin has its $W_Q$ divided by 8
-# instead. The last one divides by $d_k$ itself. For each of three seeds we take the best of twelve step sizes. **Predict** which of them keep up with the scaled layer.
+# instead. The last one divides by $d_k$ itself. For each of three seeds we take the best of twelve step sizes. **Predict** which of
+# them keep up with the scaled layer.
 
 # %% id="task-code" tags=["predicted"]
 # by what W_Q is divided, and by what the scores

@@ -3,10 +3,10 @@
 #
 # In *cat saw clock because it was curious*, "it" is the cat, but if it was *broken*, "it" is the clock. Can attention learn this if it never
 # reads "curious" or "broken" beside "cat" or "clock"? It learns by gradient steps alone, so we ask: **what does a gradient step teach
-# attention to look at?** First PyTorch takes such steps, then you derive them.
+# attention to look at?** First PyTorch finds the gradients, then you derive them.
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row of $S$,
-# outputs $Z=PV$. **Time:** 55 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 57 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% id="train-data"
 import numpy as np
@@ -43,9 +43,9 @@ def by_pytorch(q, k, wanted):  # one query, two keys
     return [gradient.numpy() for gradient in torch.autograd.grad(loss, (q, k))]
 
 
-def train(gradients, sentences=read, key_step=1, start=None):
-    queries, keys = (np.zeros((4, 4)), np.eye(4)) if start is None else start.copy()
-    for pair, ending in 500 // len(sentences) * sentences:
+def train(gradients, sentences=read, key_step=1):
+    queries, keys = np.zeros((4, 4)), np.eye(4)
+    for pair, ending in 500 // len(sentences) * sentences:  # the list, many times
         d_query, d_key = gradients(queries[[ending]], keys[pair], right[ending])
         queries[[ending]] -= d_query
         keys[pair] -= key_step * d_key
@@ -66,8 +66,8 @@ figures.learned_scores(endings, nouns, *maps, never)
 
 # %% [markdown] id="hook-time"
 # If the keys stay, "curious" scores cat and clock alike. But if the keys learn, it finds the cat and avoids the clock, and it has met
-# neither. Who told it? Nothing happened but gradient steps, so the answer must stand in the gradients. Here is their map, attention with
-# its arrows turned round:
+# neither. Who told it? Nothing happened but gradient steps, so the answer must stand in what it read and in the gradients. Here is the map of
+# the gradients, attention with its arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -77,10 +77,9 @@ figures.machine()
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# In the map $dZ$ stands for the gradient with respect to the output $Z$ (not a small change of it), $dP$ for that with respect to the weights,
-# and so on. Let $T_q$ queries meet $T_k$ keys, and let the loss $L$ be differentiable and depend on $Q$, $K$ and $V$ only through $Z$. We are
-# given $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry $a$ of each output $i$. Take any number $x$ that goes into $Z$. By the chain
-# rule,
+# In the map $dx$ stands for the gradient with respect to $x$ (not for a small change of it). Let $T_q$ queries meet $T_k$ keys, and let the
+# loss $L$ be differentiable and depend on $Q$, $K$ and $V$ only through $Z$. We are given $dZ_{ia} = \partial L / \partial Z_{ia}$ for each
+# entry $a$ of each output $i$. For any number $x$ that goes into $Z$, the chain rule says
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
@@ -108,9 +107,11 @@ figures.machine()
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# But softmax does not let one weight rise alone, because the weights of a row sum to 1. Lesson {lesson}`softmax` has the way back: if only
-# score $j$ moves, {eq}`weighted-mean-derivative` gives the covariance of the costs of the row with $(0, \dots, 1, \dots, 0)$. That is the
-# weight $p_{ij}$ times (cost $j$ minus the **mean cost** of the row, $\delta_i$). For all rows at once:
+# But the weights of a row sum to 1, so no weight rises alone. If score $j$ of row $i$ moves, all weights of the row do, and
+# $dS_{ij} = \sum_l dP_{il}\, \partial p_{il} / \partial s_{ij}$. That is the derivative of the **mean cost** $\delta_i$ of the row by score
+# $j$, with the costs held fixed. By {eq}`weighted-mean-derivative` it is the covariance, under the weights of row $i$, of the costs with the
+# rates of the scores: 1 for score $j$ and 0 for the others. So only its term is left, $p_{ij}\, (dP_{ij} - \delta_i) \cdot 1$. For all rows at
+# once:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
@@ -133,15 +134,9 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# Somebody forgets the mean: "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Test it on one query and two
-# keys with equal weights, where both values are the single number 3, and $dZ = 1$. What does it say, and what must $dS$ be?
-#
-# <details><summary>What is wrong</summary>
-#
-# Here $dP = (3, 3)$, so it says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. In the true $dS$
-# each row sums to 0, since raising all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
-#
-# </details>
+# Somebody forgets the mean: $dS = P \odot dP$. But if all values are equal, the output does not depend on the scores, so $dS$ must be 0, and
+# this is usually not. In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight,
+# {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # The mean cost has a shorter form. As $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l$, and the last sum is the output
@@ -150,7 +145,7 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
 # So each value is compared with the present output. Where the loss falls as the output begins to move from $z_i$ towards $v_j$, the
-# gradient of this score is negative (unless $p_{ij} = 0$), and a step against it raises the score.
+# gradient of this score is negative (unless $p_{ij} = 0$), and a step of the scores against it raises this one.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -170,9 +165,8 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# Last come queries and keys. A score is $s_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$. One entry of a query, $Q_{ic}$, touches the scores of
-# row $i$ and moves $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$, so $dQ_{ic} = \sum_j dS_{ij} K_{jc} / \sqrt{d_k}$, and that is
-# $dQ = dS\, K / \sqrt{d_k}$. And one entry of a key?
+# Last come queries and keys. A score is $s_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$, so $dQ_{ic} = \sum_j dS_{ij} K_{jc} / \sqrt{d_k}$,
+# and that is $dQ = dS\, K / \sqrt{d_k}$. And one entry of a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -199,8 +193,8 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Your two functions and the formulas for $dQ$ and $dV$ make the whole program, with `attention` from lesson {lesson}`attention`. (Our
-# answer stands in for an open turn.)
+# Your two functions and the formulas for $dQ$ and $dV$ make the whole program, with `attention` from lesson {lesson}`attention`.
+# (If a turn is still open, our answer is used.)
 
 # %% id="whole-code"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -253,13 +247,13 @@ print("keys of cat and clock:", *d_key)
 # other. The keys get no gradient, because a query that is zero teaches no key anything.
 
 # %% [markdown] id="every-step"
-# And later steps? By {eq}`score-gradient-against-mixture` the score of the right noun gets $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the
-# other score $+(1 - p)$, since the row sums to 0. So *every* step whose query is not zero moves the key of the right noun along the query,
-# and the other key just as far the opposite way.
+# And later steps? For the right noun $dZ$ is $-\frac1p$ and $v - z$ is $1 - p$, so by {eq}`score-gradient-against-mixture` its score gets
+# $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the other score $+(1 - p)$, since the row sums to 0. So *every* step whose query is not zero
+# moves the key of the right noun along the query, and the other key just as far the opposite way.
 #
-# That suggests a reason. No sentence says which nouns are alive. But "tired" comes with the cat and with the dog, and moves both keys along
-# its query, while "heavy" moves both against its own. So the two keys become alike, and when "curious" learns to find the dog, it finds the cat
-# as well. Are they alike? Cosines tell: 1 means the same direction, and $-1$ the opposite one.
+# That suggests a reason. "Tired" comes with the cat and with the dog, and moves both keys along its query, while "heavy" moves both against
+# its own. So these two keys become alike, as do those of clock and stone. When "curious" learns to find the dog and avoid the stone, it then
+# finds the cat and avoids the clock. Are they alike? At the start all cosines of two keys are 0.
 
 # %% id="train-why-code"
 model = train(by_hand)
@@ -270,7 +264,8 @@ print(f"of cat and clock {unit[cat] @ unit[clock]:.2f}")
 
 # %% [markdown] id="train-why"
 # If this is the reason, it must fail where no ending joins the cat and the dog. So in a second control "tired" and "heavy" come only with
-# cat and clock, and "curious" and "broken" only with dog and stone. **Predict** the weight of the right noun in both kinds of sentences.
+# cat and clock, and "curious" and "broken" only with dog and stone. **Predict**, for this control, the weight of the right noun in the
+# sentences that were read and in the two new ones.
 
 
 # %% id="apart-code" tags=["predicted"]
@@ -291,17 +286,15 @@ for name, sentences in {"joined": read, "apart": apart}.items():
 # has made the cat like the dog.
 
 # %% [markdown] id="starts"
-# Our start was an orderly one. How often does the right noun get more than half of the weight if queries and keys start at random?
+# Our start was an orderly one. If queries and keys start at random, how often does the right noun get more than half of the weight?
 
 # %% id="starts-code"
-starts = [np.random.default_rng(seed).normal(size=(2, 4, 4)) for seed in range(50)]
 for name, sentences in {"joined": read, "apart": apart}.items():
-    trained = [train(by_hand, sentences, start=start) for start in starts]
-    found = [ask(*each, *model) > 0.5 for model in trained for each in new]
-    print(f"{name}: in {sum(found)} of {len(found)} new sentences")
+    share = checking.share_found(sentences, new, right, starts=1000)
+    print(f"{name}: in {share:.0%} of the new sentences")
 
 # %% [markdown] id="starts-notice"
-# Joined endings help here, too. (Without them the two new sentences of a start mostly stand or fall together, so 64 of 100 may be chance.)
+# Joined endings help here, too. Without them it is a matter of chance.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. While every query gives a key the weight 0, by
@@ -394,8 +387,8 @@ print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# The factor is $T / (4 d)$. FlashAttention keeps no weights. It computes them again in the backward pass, from queries and
-# keys: lesson {lesson}`flash`.
+# The factor is $T / (4 d)$. FlashAttention keeps no weights. It computes them again in the backward pass, from queries,
+# keys and the normalising sum of each row, which it keeps: lesson {lesson}`flash`.
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: which line is wrong?

@@ -5,7 +5,7 @@ import pytest
 
 from attn_course.equations.core import REGISTRY
 from attn_course.lessons.gradients import tasks_checking as checking
-from attn_course.reference import attention_backward
+from attn_course.reference import attention, attention_backward
 
 LINES = {  # what each line of the program makes: the equation that it is, and the gradients that it spoils
     "dV": ("gradient-of-values", "dV"),
@@ -51,3 +51,27 @@ def test_differences_find_the_gradients_that_a_mistake_left_right(mistake):
     _, spoilt = LINES[suspect.line]
     found = checking.agreeing(suspect(*arrays, d_output), arrays, d_output)
     assert found == [name for name in ("dQ", "dK", "dV") if name not in spoilt.split()]
+
+
+def one_by_one(sentences, asked, right, starts):
+    """What `share_found` counts, by the backward pass of a single query after the other."""
+    found = []
+    for start in np.random.default_rng(0).normal(size=(2, starts, 4, 4)).swapaxes(0, 1):
+        queries, keys = start.copy()
+        for pair, ending in 500 // len(sentences) * sentences:
+            weights = attention(queries[[ending]], keys[pair], np.eye(2))[0]
+            d_output = np.zeros((1, 2))
+            d_output[0, right[ending]] = -1 / weights[right[ending]]
+            d_query, d_key, _ = attention_backward(queries[[ending]], keys[pair], np.eye(2), d_output)
+            queries[[ending]] -= d_query
+            keys[pair] -= d_key
+        found += [attention(queries[[ending]], keys[pair], np.eye(2))[0, right[ending]] > 0.5 for pair, ending in asked]
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("sentences", [[([0, 2], 0), ([1, 2], 3), ([3, 1], 1)], [([0, 1], 2), ([3, 2], 0)]])
+def test_many_starts_trained_at_once_find_what_each_finds_alone(sentences):
+    asked, right = [([0, 2], 1), ([0, 3], 3), ([2, 1], 0)], [0, 0, 1, 1]
+    found = checking.share_found(sentences, asked, right, starts=7)
+    assert 0 < found < 1
+    assert found == one_by_one(sentences, asked, right, starts=7)

@@ -182,8 +182,8 @@ def my_start(x, w_query, w_key):
     r"""x (n, d), w_query and w_key (d, d_k) -> w_query times one positive factor.
 
     Every token of `x` asks every token, with the scores $x_i W_Q W_K^\top x_j^\top / \sqrt{d_k}$. Write `my_start(x, w_query, w_key)`: it
-    returns $W_Q$ times the positive number that makes the variance within a row (NumPy's `var`), averaged over all rows, equal to 1. The
-    arrays are float64, there are two tokens or more, and no row has the variance 0.
+    returns $W_Q$ times the positive number that makes the variance within a row (NumPy's `var`), averaged over all rows, equal to 1. Take
+    $d_k$ from the shape of `w_query`. The arrays are float64, there are two tokens or more, and no row has the variance 0.
     """
     scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
     return w_query / np.sqrt(scores.var(axis=-1).mean())

@@ -322,7 +322,7 @@ texts, meant = given.sentences(given.NEW)
 for n_layers, turned in ((2, True), (1, True), (2, False)):
     network = given.train(Network(turned, n_layers))
     right = (network(texts).argmax(-1) == meant).float().mean()
-    print(f"layers: {n_layers}, places: {turned!s:5}, over three in four: {right > 0.75}")
+    print(f"{n_layers} layers, places: {turned!s:5}, over 3 in 4: {right > 0.75}")
 
 # %% [markdown] id="own-more" tags=["answer"]
 # Only the first one does. In one layer the new vector of "it" is a sum over the words, divided by a number that cannot change which animal
@@ -503,7 +503,7 @@ for name, way in ways.items():
     print(f"{name:9} {kept.min():.2f} to {kept.max():.2f}")
 
 # %% [markdown] id="real-it-stored-notice"
-# Only the exchange in layers 22 to 24 takes much. (No other animal is there, so nobody must know what "it" is.)
+# Of these, only the exchange in layers 22 to 24 takes much. (No other animal is there, so nobody must know what "it" is.)
 
 # %% [markdown] id="other"
 # Even within one layer the output does not tell the weights. It and the row sums are $d_v + 1$ conditions on $T$ weights, so with more tokens

@@ -248,21 +248,20 @@ check("turn-of-a-pair", my_turn)
 #     return a * cos - b * sin, a * sin + b * cos
 # ```
 
-# %% [markdown] id="real"
-# ## The clocks of a real model
+# %% [markdown] id="turn-card"
+# In this card a query and a key have three pairs each. Does the score change when both tokens move on together? And when they exchange
+# places?
+
+# %% id="turn-explorable"
+figures.rope_explorable()
+
+# %% [markdown] id="turn-card-answer"
+# <details><summary>What you should see</summary>
 #
-# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers. On four texts we added 1,000 to the number of every token's
-# place. **Predict** how far the model's logits, its scores of possible next tokens, move. (The largest are about 40.)
-
-# %% id="real-code" tags=["predicted"]
-from attn_course.lessons.positions.experiments_smollm2 import SMOLLM2
-
-smollm = SMOLLM2.load()
-moved = smollm.values("shifted by 1,000", "largest change of a logit").max()
-print(f"1,000 places on: no logit moves by more than {moved:.4f}")
-
-# %% [markdown] id="real-answer" tags=["answer"]
-# Only the last digits move, by rounding, because all differences of places stay.
+# It stays if both move on, since $u - t$ stays. It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it. If you stop
+# the clocks, all places are alike, as in section {section}`shuffle`.
+#
+# </details>
 
 # %% [markdown] id="own"
 # ## Your own network
@@ -356,7 +355,7 @@ verify_lesson("self_attention")
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% [markdown] id="added"
-# ## Deeper: what if the place is added?
+# ## Deeper: what if the place is added? And the clocks of a real model
 #
 # The first Transformer added a vector $t_i$ for place $i$ to the token, once, before the first layer. With $M = W_Q W_K^\top$, a score
 # (before its scale) falls into four parts:
@@ -403,23 +402,22 @@ for method in (added, rotated):
 # $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
 #  \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \label{rope-as-complex-rotation}$$
 
-# %% [markdown] id="turn-card"
-# In this card a query and a key have three pairs each. Does the score change when both tokens move on together? And when they exchange
-# places?
+# %% [markdown] id="real"
+# SmolLM2, the model of lesson {lesson}`start`, has RoPE in all its 30 layers. On four texts we added 1,000 to the number of every token's
+# place. **Predict** how far the model's logits, its scores of possible next tokens, move. (The largest are about 40.)
 
-# %% id="turn-explorable"
-figures.rope_explorable()
+# %% id="real-code" tags=["predicted"]
+from attn_course.lessons.positions.experiments_smollm2 import SMOLLM2
 
-# %% [markdown] id="turn-card-answer"
-# <details><summary>What you should see</summary>
-#
-# It stays if both move on, since $u - t$ stays. It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it. If you stop
-# the clocks, all places are alike, as in section {section}`shuffle`.
-#
-# </details>
+smollm = SMOLLM2.load()
+moved = smollm.values("shifted by 1,000", "largest change of a logit").max()
+print(f"1,000 places on: no logit moves by more than {moved:.4f}")
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# Only the last digits move, by rounding, because all differences of places stay.
 
 # %% [markdown] id="real-half"
-# Head 0 of layer 16 of SmolLM2 (counted from 0) gives most of its weight to the token one back. What if all clocks of the model run at half
+# Head 0 of its layer 16 (counted from 0) gives most of its weight to the token one back. What if all clocks of the model run at half
 # speed, for which it was never trained?
 
 # %% id="real-half-code"

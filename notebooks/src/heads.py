@@ -45,9 +45,8 @@ print("one head:", named(one(rings)[0], rings))
 print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. The one head names one of them every time, and the other in about one case of eight, which is
-# as good as guessing. (So it was in three more trainings, section {section}`more`.) Here are the weights of these heads, averaged over the
-# rings:
+# Two heads name both neighbours every time. The one head names one of them every time and guesses the other, right in about one case of
+# eight. (So it was in three more trainings, section {section}`more`.) Here are the weights of these heads, averaged over the rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -80,18 +79,19 @@ figures.machine()
 # single cut parts these.
 
 # %% [markdown] id="why-both"
-# It is the same in a head of any width, with any colours and weights, if the weights do not depend on the colours and a linear map names
-# them. On rings that differ in these two places only, take the map's output for one colour minus its output for another. This is the weight
-# before times a number of the colour before, plus the weight after times that of the colour after, plus a constant. Its sign decides.
+# It is the same in a head of any width and with any colours, if the weights do not depend on the colours and a linear map names them. On
+# rings that differ in these two places only, take the map's output for one colour minus its output for another. This is the weight before
+# times a number of the colour before, plus the weight after times that of the colour after, plus a constant. Its sign decides.
 
 # %% [markdown] id="why-cut"
-# Call the colour with the larger number blue. If the place before has the larger weight, the difference grows from *red, red* to *red, blue*,
-# *blue, red* and *blue, blue*. There the colour after is red, blue, red, blue, and no single limit parts these. By symmetry, a larger weight
-# after does the same to the colour before, and equal weights to both.
+# Call the colour with the larger number blue. If the place before has the larger weight, the difference grows from *red, red* to *red,
+# blue*, *blue, red* and *blue, blue*. There the colour after is red, blue, red, blue, and no single limit parts these. By symmetry, if the
+# place after has the larger weight, the colour before cannot always be named; with equal weights, neither can.
 
 # %% [markdown] id="why-conditions"
-# The trained head gives the place before 0.50 and the place after 0.46, with hardly a change from ring to ring (section {section}`more`), so
-# we cannot expect it to name the colour after; training made it name the one before. (A network may cut three times, enough for this table.)
+# The trained head gives the place before 0.50 and the place after 0.46, hardly changing from ring to ring (section {section}`more`), so we
+# cannot expect it to name the colour after. Training made it name the one before. (A network behind the head may cut three times, enough
+# for this table.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -243,8 +243,8 @@ class MyLayer:
 
 
 # %% [markdown] id="silence-ring"
-# With the matrices of the ring's layer with two heads, your class should return what this layer does. (`matrices` and `answers` are
-# given: $W_Q$, $W_K$, $W_V$ and $W_O$ in NumPy, and the linear map behind the layer.) Then we silence head 0, and then head 1. **Predict**
+# With the matrices of the ring's layer with two heads, your class should return what this layer does. (`matrices` gives $W_Q$, $W_K$,
+# $W_V$ and $W_O$ in NumPy, and `answers` is the linear map behind the layer.) Then we silence head 0, and then head 1. **Predict**
 # from their maps in section {section}`hook` which neighbour is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
@@ -268,9 +268,9 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
-# SmolLM2, here in its smallest size, has 30 layers of nine heads. Its heads do three things that yours do not do yet: queries and keys are
-# turned by the place of their token (lesson {lesson}`self_attention`), three neighbouring query heads share one head of keys and values
-# (section {section}`cache`), and a token sees no later one. Where a layer reads, `turned_and_shared` does the first two:
+# The smallest SmolLM2 has 30 layers of nine heads, which do three things that yours do not do yet: queries and keys are turned by the place
+# of their token (lesson {lesson}`self_attention`), three neighbouring query heads share one head of keys and values (section
+# {section}`cache`), and a token sees no later one. Where a layer reads, `turned_and_shared` does the first two:
 
 # %% id="real-class"
 from attn_course.lessons.heads.experiments_given import differs_by, turned_and_shared
@@ -282,8 +282,8 @@ class SmolLayer(MyLayer):
 
 
 # %% [markdown] id="real-hold"
-# For the third, `differs_by` gives your layer the text up to each token, keeps the last row, and compares it with what the heads of layer 16
-# add, if the model is on your machine. (The cells after this one have stored answers.)
+# For the third, `differs_by` gives your layer the text up to each token, keeps the last row, and compares it with what the heads of layer
+# 16 add, if the model is on your machine. (The cells after this one have stored answers.)
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -304,9 +304,9 @@ print("layers and heads that look back:", np.argwhere(back > 0.65).tolist())
 figures.two_heads(maps[16], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 3 looks mostly at the first token. Head 0 is one of four heads among 270 that give the token before more than 0.65 of their weight, on
-# average over this sentence. What is it good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red" comes again, a later layer can look for this
-# note, find "sun", and write it. So a model could copy, and SmolLM2 does:
+# Head 3 looks mostly at the first token. Head 0 is one of four heads among 270 that give the token before more than 0.65 of their weight,
+# on average over this sentence. What is it good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red"
+# comes again, a later layer can look for this note, find "sun", and write it. So a model could copy, and SmolLM2 does:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
@@ -331,10 +331,10 @@ for name in SILENT:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look back, the
-# model keeps more than half of its copying, so neither a large loss in layer 16 nor the loss of other heads that look back is enough to stop
-# it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply needed for
-# everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on. (With the model on your machine, silence any
-# head, such as `model.silenced((16, 2))`, and let it write our list. Without head 2 the list breaks, too, so one list is poor evidence.)
+# model keeps more than half of its copying. So neither a large loss in layer 16 nor the loss of other heads that look back is enough to
+# stop it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply
+# needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on. (With the model on your machine,
+# let `model.silenced((16, 2))` write our list. It breaks there, too, so one list is poor evidence.)
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -378,8 +378,9 @@ for name in MODELS:
         print(f"    weights of head {head}: before {before}, after {after}")
 
 # %% [markdown] id="mixture" tags=["answer"]
-# One head can do it, with weights of about 0.69 and 0.29. With equal weights two orders could not be told apart; 0.69 and 0.29 are one unequal
-# choice. From ring to ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the colours, as our proof supposed.
+# One head can do it, with weights of about 0.69 and 0.29. With equal weights two orders could not be told apart; 0.69 and 0.29 are one
+# unequal choice. From ring to ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the colours, as
+# our proof supposed.
 
 # %% [markdown] id="sum"
 # What, then, do several heads give? Not more parameters, for together their matrices hold
@@ -396,8 +397,8 @@ for name in MODELS:
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
 # with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price. If the width of queries and
-# keys is less than $T - 1$, not every matrix of positive weights can be formed (Bhojanapalli et al., 2020), and each head writes into $d_v$ directions at
-# most:
+# keys is less than $T - 1$, not every matrix of positive weights can be formed (see Bhojanapalli et al., 2020), and each head writes into
+# $d_v$ directions at most:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
@@ -414,8 +415,8 @@ for name in MODELS:
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# multiplications and additions, the softmax not counted, if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019;
-# Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
+# multiplications and additions, the softmax not counted, if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key
+# head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \label{grouped-query-attention}$$

@@ -1,6 +1,7 @@
 """What the lesson heads gives its reader: a training on rings, the matrices of its layer, and how a layer of SmolLM2 reads."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,8 @@ def matrices(layer: nn.MultiheadAttention) -> list[np.ndarray]:
 
 def answers(model: nn.Module, z: Sequence[np.ndarray]) -> Tensor:
     """Return what `model.names` makes of outputs of attention: (count, places, d_model) -> (count, places, 2, colours)."""
-    return model.names(torch.tensor(np.array(z)).float()).unflatten(-1, (2, COLOURS))
+    names: Any = model.names
+    return names(torch.tensor(np.array(z)).float()).unflatten(-1, (2, COLOURS))
 
 
 def train(model: nn.Module, steps: int = 300) -> nn.Module:

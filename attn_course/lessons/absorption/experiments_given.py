@@ -1,7 +1,6 @@
 """What the lesson absorption gives its reader: the weights of a small latent layer, and matrices that take a rotary part along."""
 
 import numpy as np
-from jaxtyping import Float
 
 
 def drawn_weights(n_heads: int, d_model: int, d_latent: int, d_head: int, d_rope: int) -> dict[str, np.ndarray]:
@@ -14,10 +13,11 @@ def drawn_weights(n_heads: int, d_model: int, d_latent: int, d_head: int, d_rope
     return {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
 
 
-def widened(
-    up_key: Float[np.ndarray, "n_heads d_latent d_head"], up_value: Float[np.ndarray, "n_heads d_latent d_v"], d_rope: int
-) -> tuple[Float[np.ndarray, "n_heads wide d_query"], Float[np.ndarray, "n_heads wide d_v"]]:
-    """Widen both for latent vectors with a rotary key behind them: the key hands it on as it is, the value drops it."""
+def widened(up_key: np.ndarray, up_value: np.ndarray, d_rope: int) -> tuple[np.ndarray, np.ndarray]:
+    """Widen both for latent vectors with a rotary key behind them: the key hands it on as it is, the value drops it.
+
+    (H, d_c, d_k) and (H, d_c, d_v) -> (H, d_c + d_rope, d_k + d_rope) and (H, d_c + d_rope, d_v).
+    """
     key = np.pad(up_key, ((0, 0), (0, d_rope), (0, d_rope)))
     key[:, -d_rope:, -d_rope:] = np.eye(d_rope)
     return key, np.pad(up_value, ((0, 0), (0, d_rope), (0, 0)))

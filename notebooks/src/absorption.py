@@ -2,9 +2,9 @@
 # # {lesson}`absorption` Absorption: a key that nobody makes
 #
 # DeepSeek-V2, a language model of 2024, has 128 heads in each of its 60 layers, and each head has a key and a value of its own for every
-# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 numbers for a token, and none of these is among
-# them. All keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key
-# that nobody has made?**
+# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 numbers for a token, and none of these is among them. All
+# keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
+# nobody has made?**
 #
 # **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
@@ -34,9 +34,10 @@ figures.machine()
 # %% [markdown] id="one-matrix"
 # ## One matrix for two
 #
-# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. In $W_Q$ and $W_K$ the rows
-# of `cos` and `sin` are 0. Otherwise "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$.
-# "cat" has only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
+# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. In $W_Q$ and $W_K$ the rows of `cos` and
+# `sin` are 0. Otherwise "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has
+# only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence
+# $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
 #
 # The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair
 # of features:
@@ -103,9 +104,9 @@ for name, table in tables.items():
 # \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added, and the sum is normalised,
-# so no matrix of the feed-forward network can take $U_h$ in. In layer 13 of SmolLM2 nine products $U_h$, with the model's own weights $P$,
-# return what the layer returns (*Deeper*).
+# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added, and the sum is
+# normalised, so no matrix of the feed-forward network can take $U_h$ in. In layer 13 of SmolLM2 nine products $U_h$, with the model's own
+# weights $P$, return what the layer returns (*Deeper*).
 
 # %% [markdown] id="between"
 # ## What may stand between?
@@ -225,8 +226,9 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # %% [markdown] id="pays"
 # ## When does it pay?
 #
-# So far absorbing costs more. The factors of our trained head hold $2 \cdot 576 \cdot 64 = 73\,728$ numbers, but $W$ holds $576^2 = 331\,776$, and it compares
-# vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave the factors in the machine.
+# So far absorbing costs more. The factors of our trained head hold $2 \cdot 576 \cdot 64 = 73\,728$ numbers, but $W$ holds
+# $576^2 = 331\,776$, and it compares vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave
+# the factors in the machine.
 
 # %% [markdown] id="cache"
 # With a cache it can pay, for there many tokens answer and few ask. DeepSeek-V2 makes keys and values in two steps. A matrix takes the
@@ -238,10 +240,10 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 #
 # $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \key{absorbed-latent-keys}$$
 #
-# On the left $W_{UK}$ is applied to every token of the past, unless all keys are kept. On the right it is absorbed by the query, once, and the query so *lifted* is
-# compared with the latent vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals
-# $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values,
-# for all heads.
+# On the left $W_{UK}$ is applied to every token of the past, unless all keys are kept. On the right it is absorbed by the query, once, and
+# the query so *lifted* is compared with the latent vectors themselves. With values it is the same from the other side:
+# $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up.
+# They serve as keys *and* as values, for all heads.
 #
 # What is given up is rank: all keys and values of a token, $32\,768$ numbers, are settled by 512.
 
@@ -277,8 +279,8 @@ def rebuilt(query, latent, up_key, up_value):
 step = ours.my_step.answer if my_step is ... else my_step
 
 # %% [markdown] id="weigh-predict"
-# The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, with $T = 1\,024$ tokens kept.
-# **Predict** about how many times as many products of two numbers `rebuilt` takes.
+# The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, with $T = 1\,024$
+# tokens kept. **Predict** about how many times as many products of two numbers `rebuilt` takes.
 
 # %% id="weigh-code" tags=["predicted"]
 rng, H, T, d_c, d_k = np.random.default_rng(0), 128, 1024, 512, 128
@@ -315,7 +317,8 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 
 # %% [markdown] id="together"
 # So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$, those that
-# answer, and a rotary part beside it (*Deeper* has the formula). Follow one token through one head. Which of the matrices grow with the text?
+# answer, and a rotary part beside it (*Deeper* has the formula). Follow one token through one head. Which of the matrices grow with the
+# text?
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -387,8 +390,8 @@ verify_lesson("absorption")
 # %% [markdown] id="columns"
 # ## Deeper: how far does a matrix travel?
 #
-# Many texts have tokens as columns, with $W_Q$ and $W_K$ of shape $d_k \times d$. There a matrix moves to the other side of an inner product
-# as its transpose, and with a softmax down each column the keys stand in rows:
+# Many texts have tokens as columns, with $W_Q$ and $W_K$ of shape $d_k \times d$. There a matrix moves to the other side of an inner
+# product as its transpose, and with a softmax down each column the keys stand in rows:
 #
 # $$\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle \label{absorbed-inner-product}$$
 #

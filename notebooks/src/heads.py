@@ -33,17 +33,11 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-train"
-# We train it once with one head of width 32 and once with two of width 16, and count on other rings how often it names the two colours
-# right. (`train` is given: 300 steps of Adam, on new rings each time.)
+# We train it once with one head of width 32 and once with two of width 16, and `named` counts on other rings how often it names the two
+# colours right. (`train` takes 300 steps of Adam, on new rings each time.)
 
 # %% id="hook-result"
-from attn_course.lessons.heads.experiments_given import neighbours, train
-
-
-def named(answers, rings):
-    right = answers.argmax(dim=-1) == neighbours(rings)  # the colours before and after
-    return "before {:.2f}, after {:.2f}".format(*right.float().mean(dim=(0, 1)))
-
+from attn_course.lessons.heads.experiments_given import named, train
 
 one, two = train(Ring(n_heads=1)), train(Ring(n_heads=2))
 rings = torch.tensor(np.random.default_rng(2).integers(8, size=(1024, 8)))
@@ -51,9 +45,8 @@ print("one head:", named(one(rings)[0], rings))
 print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. The one head names one of them every time, and the other in about one case of eight, which is
-# as good as guessing. (So it was in three more trainings, section {section}`more`.) Here are the weights of these heads, averaged over the
-# rings:
+# Two heads name both neighbours every time. The one head names one of them every time and guesses the other, right in about one case of
+# eight. (So it was in three more trainings, section {section}`more`.) Here are the weights of these heads, averaged over the rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -66,7 +59,7 @@ figures.ring_maps(torch.cat(maps))
 #
 # The only head mixes what it reads before and after in nearly equal parts, and this one mixture is all that the linear map gets. Two heads
 # give it two mixtures, each nearly pure. In the machine of lesson {lesson}`attention`, heads work side by side in the lit boxes. (The ring
-# does not add $X$ at the end.)
+# neither masks nor adds $X$.)
 
 # %% id="machine"
 figures.machine()
@@ -86,18 +79,19 @@ figures.machine()
 # single cut parts these.
 
 # %% [markdown] id="why-both"
-# It is the same in a head of any width, with any colours and weights, if the weights do not depend on the colours and a linear map names
-# them. On rings that differ in these two places only, compare the answers for two colours: their difference is linear in the mixture. So it
-# gives each colour a number, as in the table, and the answer changes where the mixture passes one limit.
+# It is the same in a head of any width and with any colours, if the weights do not depend on the colours and a linear map names them. On
+# rings that differ in these two places only, take the map's output for one colour minus its output for another. This is the weight before
+# times a number of the colour before, plus the weight after times that of the colour after, plus a constant. Its sign decides.
 
 # %% [markdown] id="why-cut"
-# Call the colour with the larger number blue. If the place before has the larger weight, *blue, red* lies above *red, blue*, so to name the
-# colour after, we must call the lower of the two blue. But of *blue, blue* and *red, red* the upper must be called blue. If the place after
-# has the larger weight, the colour before cannot always be named, and with equal weights *blue, red* and *red, blue* are the same.
+# Call the colour with the larger number blue. If the place before has the larger weight, the difference grows from *red, red* to *red,
+# blue*, *blue, red* and *blue, blue*. There the colour after is red, blue, red, blue, and no single limit parts these. By symmetry, if the
+# place after has the larger weight, the colour before cannot always be named; with equal weights, neither can.
 
 # %% [markdown] id="why-conditions"
-# The trained head gives the place before 0.50 and the place after 0.46, nearly the same on every ring, so it names the colour before. A
-# second head brings a second row. (A network behind one head may cut three times, which is enough, section {section}`more`.)
+# The trained head gives the place before 0.50 and the place after 0.46, hardly changing from ring to ring (section {section}`more`), so we
+# cannot expect it to name the colour after. Training made it name the one before. (A network behind the head may cut three times, enough
+# for this table.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -153,7 +147,7 @@ for name, columns in readers.items():
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# (Formulas and the next figure count heads from 1, code and names such as "head 0" from 0.)
+# (Formulas and the next figure count heads from 1, code and names such as "head 0" or "layer 16" from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -249,20 +243,20 @@ class MyLayer:
 
 
 # %% [markdown] id="silence-ring"
-# With the matrices of the ring's layer with two heads, your class should return what this layer does. (PyTorch keeps $W_Q$, $W_K$
-# and $W_V$ in one matrix, and all transposed.) Then we silence head 0, and then head 1. **Predict** from their maps in section
-# {section}`hook` which neighbour is still named each time.
+# With the matrices of the ring's layer with two heads, your class should return what this layer does. (`matrices` gives $W_Q$, $W_K$,
+# $W_V$ and $W_O$ in NumPy, and `answers` is the linear map behind the layer.) Then we silence head 0, and then head 1. **Predict**
+# from their maps in section {section}`hook` which neighbour is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
-sides = np.split(two.layer.in_proj_weight.numpy().T, 3, axis=1)
-mine = MyLayer(*sides, two.layer.out_proj.weight.numpy().T, n_heads=2)
+from attn_course.lessons.heads.experiments_given import answers, matrices
+
+mine = MyLayer(*matrices(two.layer), n_heads=2)
 x = two.colour(rings) + two.place.weight
 ours, theirs = [mine(each) for each in x.numpy()], two.layer(x, x, x)[0]
 print("as PyTorch's layer:", np.allclose(ours, theirs, atol=1e-4))
 for silent in (0, 1):
-    z = np.array([mine(each, silent) for each in x.numpy()])
-    answers = two.names(torch.tensor(z).float()).unflatten(-1, (2, 8))
-    print(f"without head {silent}: {named(answers, rings)}")
+    z = [mine(each, silent) for each in x.numpy()]
+    print(f"without head {silent}: {named(answers(two, z), rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
 # Head 0 looks at the place before, so without it the colour before is guessed, and the colour after is still named every time. Without head
@@ -274,12 +268,12 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
-# SmolLM2, here in its smallest size, has 30 layers of nine heads. They do two things that yours does not do yet: queries and keys are
-# turned by the place of their token (lesson {lesson}`self_attention`), and three neighbouring query heads share one head of keys and values
-# (section {section}`cache`). Both happen where a layer reads, and `turned_and_shared`, which does them, is given:
+# The smallest SmolLM2 has 30 layers of nine heads, which do three things that yours do not do yet: queries and keys are turned by the place
+# of their token (lesson {lesson}`self_attention`), three neighbouring query heads share one head of keys and values (section
+# {section}`cache`), and a token sees no later one. Where a layer reads, `turned_and_shared` does the first two:
 
 # %% id="real-class"
-from attn_course.lessons.heads.experiments_given import turned_and_shared
+from attn_course.lessons.heads.experiments_given import differs_by, turned_and_shared
 
 
 class SmolLayer(MyLayer):
@@ -288,8 +282,8 @@ class SmolLayer(MyLayer):
 
 
 # %% [markdown] id="real-hold"
-# A token of SmolLM2 sees only itself and the tokens before it, so your layer gets the text up to each token, and we keep its last row. If
-# the model is on your machine, we compare this with what the heads of layer 16 add:
+# For the third, `differs_by` gives your layer the text up to each token, keeps the last row, and compares it with what the heads of layer
+# 16 add, if the model is on your machine. (The cells after this one have stored answers.)
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -298,9 +292,7 @@ model, sentence = language_model(), "The cat sat because it was tired."
 if model.is_here:
     w = model.layer(16)
     mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
-    x, added = model.around_heads(16, sentence)  # what they read, and what they add
-    ours = [mine(x[: t + 1])[-1] for t in range(len(x))]
-    print(f"differs by {np.abs(ours - added).max():.5f}")
+    print(f"differs by {differs_by(mine, model, 16, sentence):.5f}")
 
 # %% [markdown] id="real-look"
 # For us the largest difference was 0.00001, for numbers up to 15, which is rounding. So your class holds layer 16. Where do its heads look?
@@ -312,9 +304,9 @@ print("layers and heads that look back:", np.argwhere(back > 0.65).tolist())
 figures.two_heads(maps[16], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Of the 270 heads, these four give the token before more than 0.65 of their weight, on average over this sentence. What is head 0 of layer
-# 16 good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red" comes again, a later layer can look for this
-# note, find "sun", and write it. So a model could copy, and SmolLM2 does:
+# Head 3 looks mostly at the first token. Head 0 is one of four heads among 270 that give the token before more than 0.65 of their weight,
+# on average over this sentence. What is it good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red"
+# comes again, a later layer can look for this note, find "sun", and write it. So a model could copy, and SmolLM2 does:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
@@ -339,10 +331,10 @@ for name in SILENT:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look back, the
-# model keeps more than half of its copying, so neither a large loss in layer 16 nor the loss of heads that look back is enough. The story
-# falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply needed for everything. Whether it works by notes, this does not show;
-# lesson {lesson}`induction` goes on. (With the model on your machine, silence any head, such as `model.silenced((16, 2))`, and let it write
-# our list. It breaks there, too, so one list would be poor evidence.)
+# model keeps more than half of its copying. So neither a large loss in layer 16 nor the loss of other heads that look back is enough to
+# stop it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply
+# needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on. (With the model on your machine,
+# let `model.silenced((16, 2))` write our list. It breaks there, too, so one list is poor evidence.)
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -386,8 +378,9 @@ for name in MODELS:
         print(f"    weights of head {head}: before {before}, after {after}")
 
 # %% [markdown] id="mixture" tags=["answer"]
-# One head can do it, with weights of about 0.69 and 0.29. They are unequal, so that each pair of colours gives a mixture of its own. From ring to
-# ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the colours, as our proof supposed.
+# One head can do it, with weights of about 0.69 and 0.29. With equal weights two orders could not be told apart; 0.69 and 0.29 are one
+# unequal choice. From ring to ring a weight differs by less than 0.03 (standard deviation), so the rows hardly depend on the colours, as
+# our proof supposed.
 
 # %% [markdown] id="sum"
 # What, then, do several heads give? Not more parameters, for together their matrices hold
@@ -403,9 +396,9 @@ for name in MODELS:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price. If queries and keys are narrower
-# than the text is long, not every matrix of weights can be formed (Bhojanapalli et al., 2020), and each head writes into $d_v$ directions at
-# most:
+# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price. If the width of queries and
+# keys is less than $T - 1$, not every matrix of positive weights can be formed (see Bhojanapalli et al., 2020), and each head writes into
+# $d_v$ directions at most:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
@@ -418,12 +411,12 @@ for name in MODELS:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# No later token changes a key or a value. So a layer keeps them in a **cache**, and need not compute all $T$ tokens again, which takes
+# No later token changes a key or a value. So a layer keeps them in a **cache**. To compute all $T$ tokens again would take
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# operations if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019;
-# Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
+# multiplications and additions, the softmax not counted, if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key
+# head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \label{grouped-query-attention}$$
@@ -444,7 +437,7 @@ for t in range(1, 6):
 print("the same, token by token")
 
 # %% [markdown] id="cache-bytes"
-# With $b$ bytes for a number, the cache grows with each token by
+# With $b$ bytes for a number and $d_{\mathrm{head}} = d_k = d_v$, the cache grows with each token by
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #

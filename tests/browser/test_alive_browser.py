@@ -195,7 +195,7 @@ SHOWN = """(labels) => labels.map((label) => LIVES[label].forms.slice(1).map((fo
 def test_mistakes_show_on_the_numbers_that_a_card_begins_with(page: Page, lives: tuple[dict[str, Life], dict[str, str]]):
     found = page.evaluate(SHOWN, list(lives[0]))
     computed = [one for some in found for one in some if one is not None]
-    assert len(computed) > 700
+    assert len(computed) > 2.7 * len(lives[0])  # of each card some, so that none is quietly empty
     assert computed.count(0) <= len(computed) // 10  # a bound that is only a little too low, numbers that cannot be changed
 
 

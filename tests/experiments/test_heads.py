@@ -8,7 +8,7 @@ from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accu
 from attn_course.language.stored import stored
 from attn_course.lessons.heads import tasks_real
 from attn_course.lessons.heads.experiments import conclude_heads, looks
-from attn_course.lessons.heads.experiments_given import neighbours, train, turned_and_shared
+from attn_course.lessons.heads.experiments_given import answers, differs_by, matrices, named, neighbours, train, turned_and_shared
 from attn_course.reference import softmax
 
 
@@ -102,9 +102,41 @@ def test_what_the_lesson_gives_names_neighbours_and_learns_them():
             seen = torch.nn.functional.one_hot(rings, SYMBOLS).float().flatten(1)
             return self.names(seen).unflatten(1, (LENGTH, 2, SYMBOLS)), None
 
-    answers, _ = train(Both())(rings)
-    assert torch.equal(answers.argmax(dim=-1), wanted)
-    assert not answers.requires_grad
+    given, _ = train(Both())(rings)
+    assert torch.equal(given.argmax(dim=-1), wanted)
+    assert not given.requires_grad
+
+
+def test_the_share_of_colours_named_is_told_for_before_and_after():
+    rings = torch.arange(8)[None]
+    before = torch.nn.functional.one_hot(rings.roll(1, dims=1), 8).float()
+    assert named(torch.stack([before, before], dim=2), rings) == "before 1.00, after 0.00"
+
+
+def test_the_matrices_of_a_layer_of_pytorch_are_told_apart():
+    layer, x = torch.nn.MultiheadAttention(6, 1, bias=False), torch.randn(5, 6, generator=generator())
+    query, key, value, output = matrices(layer)
+    weights = softmax((x.numpy() @ query) @ (x.numpy() @ key).T / np.sqrt(6))
+    np.testing.assert_allclose(weights @ (x.numpy() @ value) @ output, layer(x, x, x)[0].detach(), atol=1e-6)
+
+
+def test_answers_are_what_a_model_names_before_and_after():
+    model = torch.nn.Module()
+    model.names = torch.nn.Linear(3, 16)
+    z = torch.randn(2, 5, 3, generator=generator())
+    found = answers(model, list(z.double().numpy()))
+    torch.testing.assert_close(found.flatten(2), model.names(z))
+    torch.testing.assert_close(found[..., 1, :], model.names(z)[..., 8:])
+
+
+def test_a_layer_is_compared_on_the_text_up_to_each_token():
+    class Model:
+        def around_heads(self, layer, text):
+            read = np.random.default_rng(layer).normal(size=(len(text), 3))
+            return read, np.cumsum(read, axis=0)
+
+    assert differs_by(lambda x: np.tile(x.sum(axis=0), (len(x), 1)), Model(), 16, "seven") < 1e-12
+    assert differs_by(lambda x: np.tile(x.sum(axis=0) + len(x), (len(x), 1)), Model(), 16, "seven") == pytest.approx(5)
 
 
 def test_a_given_layer_turns_pairs_of_features_and_shares_each_key_head_among_three():

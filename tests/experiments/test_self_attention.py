@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.lessons.self_attention import experiments, experiments_pairs
+from attn_course.lessons.self_attention import experiments, experiments_given, experiments_pairs
 
 
 def read(sentence) -> str:
@@ -28,6 +28,30 @@ def test_no_pair_of_nouns_is_both_trained_on_and_held_out():
     sentences, _ = experiments.draw(np.random.default_rng(1), seen, 500, 1)
     nouns = sentences[:, [2, 5]] - experiments.NUMBER[experiments.NOUNS[0]]
     assert {tuple(sorted(pair)) for pair in nouns.tolist()} <= {tuple(pair) for pair in seen.tolist()}
+
+
+def test_given_sentences_are_numbered_as_the_lesson_says():
+    texts, meant = experiments_given.sentences(experiments_given.NEW)
+    assert texts.shape == (324, 9)
+    assert (texts[:, 6] == experiments.NUMBER["it"]).all()
+    assert experiments.WORDS[6:16] == experiments.NOUNS
+    assert len(experiments.WORDS) == 25
+    first = torch.tensor([experiments.WORDS[end] in experiments.OF_THE_FIRST for end in texts[:, 8]])
+    assert torch.equal(meant + 6, torch.where(first, texts[:, 1], texts[:, 4]))
+
+
+def test_one_layer_is_right_in_three_of_four_sentences_at_most_whatever_its_weights():
+    two, ending = np.array([0, 3, 0, 3]), np.array([0, 0, 4, 4])  # both orders, an ending of either kind
+    most = 0
+    for seed in range(40):
+        model = experiments.Resolver("one layer", torch.Generator().manual_seed(seed))
+        for w in model.parameters():
+            w.data *= 3
+        texts, place = experiments.sentences_of(two, 3 - two, 0 * two, ending, 0)
+        logits = model(texts)[0][:, [0, 3]]  # the two nouns: no other may be named
+        right = 3 * logits.argmax(dim=-1) == experiments.answers(texts, place)
+        most = max(most, int(right.sum()))
+    assert most == 3
 
 
 def test_the_nearest_noun_is_right_in_exactly_half_of_the_test_sentences():

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.self_attention.equations import shuffle
 from attn_course.reference import scaled_dot_scores
 from attn_course.tasks.asked import asked, asked_formula, tried
 from attn_course.tasks.core import at_sizes
 
 
 def _shuffled(rng: np.random.Generator, T: int) -> dict[str, Any]:
-    (Q, K), order = rng.normal(size=(2, T, 4)), shuffle(rng, T)
+    (Q, K), places = rng.normal(size=(2, T, 4)), rng.permutation(T)
+    order = np.eye(T)[places][:, np.roll(places, 1)]  # a cycle through all places: not its own inverse
     return {"S": scaled_dot_scores(Q, K), r"\Pi": order, "S'": scaled_dot_scores(order @ Q, order @ K)}
 
 

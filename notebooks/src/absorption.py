@@ -2,9 +2,9 @@
 # # {lesson}`absorption` Absorption: a key that nobody makes
 #
 # DeepSeek-V2, a language model of 2024, has 128 heads in each of its 60 layers, and each head has a key and a value of its own for every
-# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 numbers for a token, and none of these is among
-# them. All keys and values can be made from the 576, but the model never makes them. **How can a query be compared with a key that nobody
-# has made?**
+# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 numbers for a token, and none of these is among them. All
+# keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
+# nobody has made?**
 #
 # **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
@@ -23,7 +23,7 @@ print(f"making them again    {again / 1e12:6.0f} TFLOP, for each new token")
 
 # %% [markdown] id="where"
 # The large cache would fill more than six GPUs of 80 GB, and the small one a corner of one. But making all keys and values again would
-# take 6,000 times the arithmetic of all the model's weights (21 billion for a token, 0.04 TFLOP). The way out begins at the two matrices
+# take 6,000 times the arithmetic of all the weights that a token passes (21 billion, 0.04 TFLOP). The way out begins at the two matrices
 # that lead from $X$ to the scores:
 
 # %% id="machine"
@@ -34,12 +34,13 @@ figures.machine()
 # %% [markdown] id="one-matrix"
 # ## One matrix for two
 #
-# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. The only feature of "it" that its query
-# reads is `open`, which is 2, and so the query is twice a row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. For "cat" `alive` is 2, and its key is
-# twice a row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
+# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. In $W_Q$ and $W_K$ the rows of `cos` and
+# `sin` are 0. Otherwise "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has
+# only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence
+# $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
 #
-# The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and we can write down such a number once
-# for each pair of features:
+# The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair
+# of features:
 
 # %% id="table-code"
 from attn_course.sentence import FEATURES, TOKENS, W_KEY, W_QUERY, X, labelled
@@ -55,9 +56,11 @@ print("it asks cat:", X[it] @ W @ X[cat], "  cat asks it:", X[cat] @ W @ X[it])
 # $$(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top \key{absorbed-score}$$
 #
 # because $(x_j W_K)^\top = W_K^\top x_j^\top$, and a product of matrices may be bracketed at will. We say that $W_K$ is **absorbed** into
-# the query's side. On the card, give $W_K$ the numbers of $W_Q$. What becomes of the table of scores?
+# the query's side. Run the next cell, and on its card give $W_K$ the numbers of $W_Q$. What becomes of the table of scores?
 
 # %% id="score-alive"
+import numpy as np
+
 from attn_course import alive, check, verify_lesson
 
 alive("absorbed-score")
@@ -68,8 +71,8 @@ alive("absorbed-score")
 # %% [markdown] id="spot"
 # ### Spot the mistake: which way round?
 #
-# Somebody concludes: "As only the matrix $W = W_K W_Q^\top$ matters, self-attention is $\mathrm{softmax}(X W X^\top)\, X$." **Predict** what
-# is wrong. Two things are, and the shapes show neither.
+# Somebody concludes: "As only the matrix $W = W_K W_Q^\top$ matters, the weights of self-attention are $\mathrm{softmax}(X W X^\top)$."
+# **Predict** what is wrong. Two things are, and the shapes show neither.
 
 # %% id="spot-code" tags=["predicted"]
 from attn_course.reference import softmax
@@ -87,8 +90,8 @@ for name, table in tables.items():
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # The scale is missing, which is still that of $d_k$, the width before absorbing. But with the scale "it" does not find "cat" either,
-# because the matrix stands the wrong way round. The row of "cat" shares out a weight of 1 among the tokens that look *for* "cat", such as
-# "it" with 0.30, where it should share it among those that "cat" looks for.
+# because the matrix stands the wrong way round. The row of "cat" shares out its weight among the tokens that look *for* "cat", such as
+# "it" with 0.30.
 
 # %% [markdown] id="layer"
 # ## A layer is two matrices for each head
@@ -101,9 +104,9 @@ for name, table in tables.items():
 # \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added and normalised, so no
-# matrix of the feed-forward network can take $U_h$ in. In layer 13 of SmolLM2 nine such products return what the
-# layer returns (*Deeper*). And queries and keys?
+# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added, and the sum is
+# normalised, so no matrix of the feed-forward network can take $U_h$ in. In layer 13 of SmolLM2 nine products $U_h$, with the model's own
+# weights $P$, return what the layer returns (*Deeper*).
 
 # %% [markdown] id="between"
 # ## What may stand between?
@@ -132,25 +135,19 @@ check("head-with-biases-absorbed", my_absorbed)
 # for some keys, whoever asks.
 
 # %% [markdown] id="norm"
-# The second is a *norm*. Some models divide each query and key by its length before they are compared (QK-norm). Then $x_i W x_j^\top$
-# is still the numerator (learned gains go into $W$), but each key's length must be known as well.
+# The second is a *norm*. Where queries and keys are divided by their lengths (QK-norm), both lengths must be known beside $W$.
 #
 # The third is a *rotation*, and most models have it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when
 # "it" asks (lesson {lesson}`start`). Its two matrices are stored with the course, and your function absorbs them:
 
-
 # %% id="trained-absorbed"
-import numpy as np
-
+from attn_course.lessons.absorption import tasks_turns as ours
 from attn_course.lessons.heads.tasks_real import slices
-from attn_course.reference import absorb_query_key
 
 x, w_query, w_key = (slices()[name] for name in ("x", "w_query", "w_key"))
-if my_absorbed is ...:  # until you have written yours, the course's stands in
-    W_scaled = absorb_query_key(w_query, w_key)[0] / 8
-else:
-    none = np.zeros(64)  # the head has no biases
-    W_scaled, _ = my_absorbed(w_query, none, w_key, none)
+absorbed = ours.my_absorbed.answer if my_absorbed is ... else my_absorbed
+none = np.zeros(64)  # the head has no biases
+W_scaled, _ = absorbed(w_query, none, w_key, none)
 print("what enters the layer", x.shape, " W_Q", w_query.shape, " W", W_scaled.shape)
 
 # %% [markdown] id="trained-predict"
@@ -161,7 +158,7 @@ print("what enters the layer", x.shape, " W_Q", w_query.shape, " W", W_scaled.sh
 # %% id="trained-code" tags=["predicted"]
 from attn_course.reference import rope
 
-places = np.arange(8)
+places = np.arange(8)  # SmolLM2's base is 100,000; it turns pairs of neighbours
 query, key = (rope(x @ w, places, 100_000.0, "interleaved") for w in (w_query, w_key))
 scores = {"turned, as in the model": query @ key.T / 8}
 scores["with one matrix"] = x @ W_scaled @ x.T
@@ -173,7 +170,7 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 # %% [markdown] id="trained-answer" tags=["answer"]
 # Only the eight scores of a token with itself are right, because query and key are then turned by the same angles, and a dot product does
 # not notice that. The others are wrong, some by more than 1. Yet "it" still finds "cat". Head 0 of layer 16 looks one token back. When "it"
-# asks, this head gives "because" the weight 0.80, but only 0.04 with one matrix, which knows nothing of places.
+# asks, this head gives "because" the weight 0.80, but only 0.04 with one matrix.
 
 # %% [markdown] id="rotation"
 # With $R_t$ for the turn at position $t$, which acts on a row from the right,
@@ -200,8 +197,7 @@ print("its score with cat is", (query[it] @ key[cat]).round(6))
 # %% [markdown] id="gauge-meaning"
 # Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and nothing that a head does
 # depends on it. So "entry 3 of the query asks for somebody alive" is true in one gauge and false in the next. What may be read is $W$,
-# whose rank is at most $d_k$, as all vectors pass through $d_k$ numbers. In our trained head $W_Q$ and $W_K$ have
-# $2 \cdot 576 \cdot 64 = 73\,728$ numbers, and $G$ has $64^2 = 4\,096$, so $W$ is settled by $69\,632$ free numbers.
+# whose rank is at most $d_k$, as all vectors pass through $d_k$ numbers.
 
 # %% [markdown] id="real-predict"
 # That is without RoPE. With it, $R_{s - t}$ stands between $G$ and its inverse. We gave every key head of SmolLM2 and its queries another
@@ -225,28 +221,29 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # matrix for each head is, without new training, a worse model, as the last line shows.
 
 # %% [markdown] id="real-left"
-# So of the 4,096 numbers of $G$ RoPE leaves 64 free, an angle and a stretch for each of 32 pairs.
+# So of the $64^2 = 4\,096$ numbers of $G$ RoPE leaves 64 free, an angle and a stretch for each of 32 pairs.
 
 # %% [markdown] id="pays"
 # ## When does it pay?
 #
-# So far absorbing costs more. The factors of our trained head hold 73,728 numbers, but $W$ holds $576^2 = 331\,776$, and it compares
-# vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave the factors in the machine.
+# So far absorbing costs more. The factors of our trained head hold $2 \cdot 576 \cdot 64 = 73\,728$ numbers, but $W$ holds
+# $576^2 = 331\,776$, and it compares vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave
+# the factors in the machine.
 
 # %% [markdown] id="cache"
-# It would pay if those who answer were *short* vectors, and many, while few ask. That is a cache. DeepSeek-V2 makes keys and values in
-# two steps. A matrix takes the token *down* to a **latent vector** of $d_c = 512$ numbers, $c_t = x_t W_{DKV}$, which is normalised and
-# kept. For each head, two matrices take it *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
+# With a cache it can pay, for there many tokens answer and few ask. DeepSeek-V2 makes keys and values in two steps. A matrix takes the
+# token *down* to a **latent vector** $c_t$ of $d_c = 512$ numbers, which is $x_t W_{DKV}$, normalised. It is kept. For each head, two
+# matrices take it *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
 
 # %% [markdown] id="latent"
 # Now let one new token ask. Its query $q$ meets all keys:
 #
 # $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \key{absorbed-latent-keys}$$
 #
-# On the left $W_{UK}$ is applied to every token of the past. On the right it is absorbed by the query, once, and the query so *lifted* is
-# compared with the latent vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals
-# $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values,
-# for all heads.
+# On the left $W_{UK}$ is applied to every token of the past, unless all keys are kept. On the right it is absorbed by the query, once, and
+# the query so *lifted* is compared with the latent vectors themselves. With values it is the same from the other side:
+# $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up.
+# They serve as keys *and* as values, for all heads.
 #
 # What is given up is rank: all keys and values of a token, $32\,768$ numbers, are settled by 512.
 
@@ -279,18 +276,11 @@ def rebuilt(query, latent, up_key, up_value):
     return attention(query[:, None], key, value)[:, 0]
 
 
-# %% id="steps-absorbed"
-def step(query, latent, up_key, up_value):
-    if my_step is not ...:
-        return my_step(query, latent, up_key, up_value)
-    lifted = query[:, None] @ up_key.swapaxes(1, 2)  # until then, the course's
-    averages = attention(lifted, latent, latent, scale=query.shape[1] ** -0.5)
-    return (averages @ up_value)[:, 0]
-
+step = ours.my_step.answer if my_step is ... else my_step
 
 # %% [markdown] id="weigh-predict"
-# The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, behind 1,024 tokens.
-# **Predict** about how many times as many products of two numbers `rebuilt` takes.
+# The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, with $T = 1\,024$
+# tokens kept. **Predict** about how many times as many products of two numbers `rebuilt` takes.
 
 # %% id="weigh-code" tags=["predicted"]
 rng, H, T, d_c, d_k = np.random.default_rng(0), 128, 1024, 512, 128
@@ -299,18 +289,20 @@ latent = rng.standard_normal((T, d_c), dtype=np.float32)
 query = rng.standard_normal((H, d_k), dtype=np.float32)
 inputs = query, latent, up_key, up_value
 print("same outputs:", np.allclose(rebuilt(*inputs), step(*inputs), atol=1e-4))
-products = [2 * T * H * (d_c + 1) * d_k, 2 * H * d_c * d_k + 2 * T * H * d_c]
-made, met = (number / 1e9 for number in products)
+products = T * (d_c + 1) * d_k, d_c * d_k + T * d_c, d_c * d_k + T * d_k
+made, met, kept = (2 * H * number / 1e9 for number in products)
 print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as many")
+print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 
 # %% [markdown] id="weigh-answer" tags=["answer"]
 # The first takes 114 times as many. Making keys and values costs $T\, d_c \cdot 2\, d_k$ products for each head, while your step has
-# $2\, T\, d_c$ and, once, $2\, d_c\, d_k$ to lift the query and to bring the average up.
+# $2\, T\, d_c$ and, once, $2\, d_c\, d_k$ to lift the query and to bring the average up. With all keys and values kept, a third
+# of your step's products would do, but the cache would hold $32\,768$ numbers for a token instead of 512.
 
 # %% [markdown] id="weigh-prompt"
-# With a prompt it is the other way round. If all $T$ tokens ask, each latent vector goes up once for $T$ queries, and rebuilding costs
-# little, while the absorbed form compares vectors of 512 numbers instead of 128 and needs up to four times the products. So it pays to
-# read a prompt with keys, and to write without them.
+# With a prompt it is the other way round. If all $T$ tokens ask, each latent vector goes up once for $T$ queries, while the absorbed form
+# compares vectors of 512 numbers instead of 128 and needs up to four times the products. So it pays to read a prompt with keys, and to
+# write without them.
 
 # %% [markdown] id="decouple"
 # ## And the rotation?
@@ -321,11 +313,12 @@ print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as man
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$
 #
-# Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers.
+# Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers. The scale is the root of both widths together, $\sqrt{128 + 64}$.
 
 # %% [markdown] id="together"
-# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of $X$, and a rotary part beside it (*Deeper* has
-# the formula). Follow one token through one head. Which of the matrices grow with the text?
+# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$, those that
+# answer, and a rotary part beside it (*Deeper* has the formula). Follow one token through one head. Which of the matrices grow with the
+# text?
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -333,26 +326,20 @@ figures.latent_flow(absorbed=True)
 # %% [markdown] id="own"
 # ## Your own latent layer
 #
-# Only $C$ and $K^R$ grow, and they are kept. Your step need not even learn about rotary parts. Seen from the cache, $k^R$ is one more piece
+# Only $C$ and $K^R$ grow, and they are kept. Seen from the cache, $k^R$ is one more piece
 # of a latent vector, which a widened `up_key` hands on as it is and a widened `up_value` drops. As the query is longer too, the scale comes
 # out right by itself.
 
-
 # %% id="own-parts"
+from attn_course.lessons.absorption.experiments_given import drawn_weights, widened
+
+
 def turn(x, place):  # all rows of x stand at the same place
     return rope(x, np.full(len(x), place))
 
 
-# %% id="own-widened"
-def widened(up_key, up_value, d_rope):  # to take k^R along
-    n_heads, d_c, d_k = up_key.shape
-    key = np.zeros((n_heads, d_c + d_rope, d_k + d_rope))
-    key[:, :d_c, :d_k], key[:, d_c:, d_k:] = up_key, np.eye(d_rope)
-    return key, np.pad(up_value, ((0, 0), (0, d_rope), (0, 0)))
-
-
 # %% id="own-layer"
-def write(x, w, attend):  # one token after the other
+def write(x, w, attend):  # one token after the other; c is not normalised
     kept, outputs = [], []
     ups = widened(w["up_key"], w["up_value"], w["key_rope"].shape[2])
     for place, token in enumerate(x):
@@ -363,23 +350,16 @@ def write(x, w, attend):  # one token after the other
     return np.array(outputs), len(kept[0])
 
 
-# %% id="own-run"
-H, d, d_c, d_k, d_rope = 8, 32, 12, 6, 4
-shapes = {"down": (d, d_c), "key_rope": (1, d, d_rope)}
-shapes |= {"query": (H, d, d_k), "query_rope": (H, d, d_rope)}
-shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k)}
-w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
-w["output"] = rng.normal(size=(H * d_k, d))
-text = rng.normal(size=(20, d))
-
 # %% id="own-compared"
+H, d, d_c, d_k, d_rope = 8, 32, 12, 6, 4
+w, text = drawn_weights(H, d, d_c, d_k, d_rope), rng.normal(size=(20, d))
 with_keys, without = (write(text, w, attend) for attend in (rebuilt, step))
 print("same outputs:", np.allclose(with_keys[0], without[0]))
 print("kept of a token:", without[1], "numbers; all keys and values:", 2 * H * d_k)
 
 # %% [markdown] id="own-notice"
-# Both agree at all 20 places, rotations included. Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 16
-# others were kept, and your step has made none of the 96. Change the sizes: with more heads, what is kept stays the same.
+# Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 16 others were kept, and your step has made none of
+# the 96. With more heads, what is kept would stay the same.
 
 # %% id="verify-lesson"
 verify_lesson("absorption")
@@ -400,7 +380,8 @@ verify_lesson("absorption")
 # - Scores need only $W_Q W_K^\top$ and the scale, outputs only $W_V W_O$, if nothing stands between. A key's bias drops out if
 #   scores are only scaled and masked; a rotation forbids one matrix for all.
 # - Queries and keys are settled up to a gauge, so read $W$, not the entries of a query.
-# - Absorbing pays where few queries meet many short vectors: in writing, not in reading a prompt.
+# - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading a prompt. Against
+#   keeping them all, it saves memory.
 #
 # How can a query be compared with a key that nobody has made? The matrix that would make the key changes sides. The query takes it along
 # once, and then meets what is kept. Only the positions need a key that is there. Next, lesson {lesson}`linear` gives up the softmax; first
@@ -409,8 +390,8 @@ verify_lesson("absorption")
 # %% [markdown] id="columns"
 # ## Deeper: how far does a matrix travel?
 #
-# Many texts have tokens as columns, with $W_Q$ and $W_K$ of shape $d_k \times d$. There a matrix moves to the other side of an inner product
-# as its transpose, and with a softmax down each column the keys stand in rows:
+# Many texts have tokens as columns, with $W_Q$ and $W_K$ of shape $d_k \times d$. There a matrix moves to the other side of an inner
+# product as its transpose, and with a softmax down each column the keys stand in rows:
 #
 # $$\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle \label{absorbed-inner-product}$$
 #
@@ -492,7 +473,7 @@ for name, option in options.items():
 # $$x\, W\, x^\top = x\, W_+\, x^\top \label{self-score-symmetric-part}$$
 #
 # The second adds to one direction what it takes from the other, and so tells a question from its answer.
-# Our trained head finds a noun for a pronoun. Which of the two parts does it need?
+# Our trained head finds a noun for a pronoun. Which of the two parts does it use?
 
 # %% id="read-code"
 W = W_scaled
@@ -504,7 +485,7 @@ for name, part in parts.items():
     print(f"   it gives cat the weight {weights[4, 1]:.2f}")
 
 # %% [markdown] id="read-notice"
-# It needs both, in nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
+# It uses both, in nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
 # and 0.80.
 #
 # And which gauges does RoPE leave? For one pair of features, turned by the angle $\theta$,
@@ -566,7 +547,7 @@ for form in ("naive", "factored", "absorbed"):
 # \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \end{gathered}
 # \label{latent-cache-bytes}$$
 #
-# so 576 numbers are as many as shared key heads would take if there were $2.25$ of them. But heads that share read the same keys,
+# so 576 numbers are as many as $2.25$ shared key heads and their values would take. But heads that share read the same keys,
 # while here all 128 have keys of their own.
 
 # %% [markdown] id="sources"

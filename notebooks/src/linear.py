@@ -138,8 +138,7 @@ for form in ("parallel", "recurrent", "chunked"):
 
 # %% [markdown] id="speed-answer" tags=["answer"]
 # The chunks are the fastest. At 8,192 tokens the parallel form is the slowest, since its work grows with the square of the length. At 512
-# tokens it is the recurrent form. It has the fewest operations, but its steps are tiny, and each call has a cost of its own. (CPU time,
-# median of three runs.)
+# tokens it is the recurrent form, as its steps are tiny, and each call has a cost of its own. (CPU time, median of three runs.)
 
 # %% [markdown] id="holds"
 # ## What the memory holds
@@ -264,7 +263,7 @@ figures.recall_by_age(once)
 # %% [markdown] id="age-notice"
 # In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
 # the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left.
-# (A layer learns its keys: {section}`least-squares`.)
+# For keys that are learned, see {section}`least-squares`.
 
 # %% [markdown] id="gate"
 # ## Forget on purpose
@@ -372,8 +371,9 @@ verify_lesson("linear")
 # - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
-# How can 64 times 64 numbers stand for 100,000 tokens? They cannot stand for all of them. A sum keeps a little of everything and cannot be
-# corrected. The delta rule writes what is missing, and forgets what was written long ago, even if it is still true.
+# What can 64 times 64 numbers keep of 100,000 tokens? A sum keeps a little of everything and cannot be
+# corrected. The delta rule writes what is missing but, unless keys are at right angles, forgets what was written long ago, even if it is
+# still true.
 #
 # Lesson {lesson}`flash` keeps the softmax, and saves memory in another way. First come the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
@@ -403,7 +403,7 @@ for degree in (4, 8, 9):
     print(f"{comb(64 + degree, degree):.0e} features at d_k = 64")
 
 # %% [markdown] id="mercer"
-# For one percent it takes $10^{11}$ features. Nobody computes them, but for any points and any coefficients $c_i$,
+# For one percent it takes $10^{11}$ features. Nobody computes them, but they prove, for any points and coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
 #
@@ -471,14 +471,15 @@ for size in (1.0, 2.0):
 # $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
 #
 # Each write is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end near the least sum of squared
-# errors, at the linear regression of values on keys, the best matrix. With gates, and written as a sum:
+# errors, at the linear regression of values on keys, the best matrix. With gates, each pair meets those of all later
+# steps:
 #
 # $$\begin{gathered}
 # S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
 # o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \end{gathered}
 # \label{linear-attention-with-decay}$$
 #
-# Without $\phi$, linear attention also mixes the features of tokens by a matrix made of the tokens:
+# where $S_0 = 0$ and $o_t = S_t^\top q_t$. Without $\phi$, linear attention also mixes the features of tokens by a matrix made of the tokens:
 #
 # $$\begin{gathered}
 # (X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \\

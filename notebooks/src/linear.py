@@ -300,7 +300,7 @@ for way in ("as they are", "less their mean"):
 # pairs fit.
 
 # %% [markdown] id="real-perplexity"
-# How well does the model guess with linear attention in all layers? We take the positive features $\mathrm{elu}(x) + 1$ and, as the softmax
+# How well does the model guess with linear attention? We take the positive features $\mathrm{elu}(x) + 1$ and, as the softmax
 # does, divide each row by the sum of its weights. As a control, all visible values get equal weights:
 
 # %% id="real-perplexity-code"
@@ -315,7 +315,7 @@ for way in record.results[0]["perplexity"]:
 # %% [markdown] id="own"
 # ## A memory of your own
 #
-# With `add` and `correct` from above we read 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then ask where
+# With `add` and `correct` we read 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then ask where
 # everybody is:
 
 # %% id="own-code"
@@ -403,7 +403,7 @@ for degree in (4, 8, 9):
     print(f"{comb(64 + degree, degree):.0e} features at d_k = 64")
 
 # %% [markdown] id="mercer"
-# For one percent it takes $10^{11}$ features. Nobody computes them, but they prove, for any points and coefficients $c_i$,
+# For one percent it takes $10^{11}$ features. Nobody computes them, but for any points and coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
 #

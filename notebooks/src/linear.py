@@ -10,8 +10,7 @@
 # %% [markdown] id="hook"
 # ## One bracket
 #
-# Attention multiplies three matrices, with a softmax after the first product. We leave it out, and compute what remains in two ways, for
-# 2,000 tokens:
+# We leave the softmax out of attention, and compute what remains in two ways, for 2,000 tokens:
 
 # %% id="hook-code"
 import numpy as np
@@ -28,8 +27,8 @@ print("numbers in between:", scores.size, "and", state.size)
 #
 # $$\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr) \key{linear-attention-by-associativity}$$
 #
-# This is **linear attention** (Katharopoulos et al., 2020). Here $\phi(x) = x$, unless we say otherwise. In the machine the softmax goes, and
-# with it the two large square matrices:
+# This is **linear attention** (Katharopoulos et al., 2020). Here $\phi(x) = x$, unless we say otherwise. Once the softmax is gone, the bracket can
+# move, and only then do the two large square matrices go:
 
 # %% id="machine"
 from attn_course.lessons.linear import figures
@@ -41,14 +40,15 @@ figures.machine()
 #
 # $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
 #
-# If keys and values have $d$ entries, they are equal at $T = d$, and for the book with $d = 64$ the second takes 1,562 times fewer. So why
-# does anybody pay for the first?
+# With $d_k = d_v = d$ the two counts are equal at $T = d$, and for the book with $d = 64$ the second is 1,562 times smaller. The next box
+# says why anybody pays for the first.
 
 # %% [markdown] id="spot-exp"
 # ### Spot the mistake: "attention is slow because exponentials are expensive"
 #
-# A score takes one exponential, and with $d = 64$ it takes $2\,(64 + 64) = 256$ other operations. If we drop the exponential, the $T^2$
-# scores are still there. **Predict** the rank of $Q K^\top$ and of $e^{Q K^\top}$, entry by entry, for 7 queries and keys of 2 features.
+# A score takes one exponential, and with $d = 64$ it takes $2\,(64 + 64) = 256$ other operations. If we drop the exponential and move no
+# bracket, the $T^2$ scores are still there. **Predict** the rank of $Q K^\top$ and of $e^{Q K^\top}$, entry by entry, for 7 queries and keys of
+# 2 features.
 
 # %% id="spot-exp-code" tags=["predicted"]
 from attn_course import check, verify_lesson
@@ -59,16 +59,16 @@ print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
 print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
 
 # %% [markdown] id="spot-exp-answer" tags=["answer"]
-# $Q K^\top$ has rank 2, because all its rows are mixtures of the two columns of $K$. The exponential of each entry makes rows that are no
-# such mixtures any more, and the rank is 7, as large as it can be.
+# $Q K^\top$ has rank 2, because all its rows are mixtures of the two columns of $K$. After the exponential they are no such
+# mixtures any more, and the rank is 7, as large as it can be.
 
 # %% [markdown] id="rank"
-# With $m$ features, and $T$ different queries and keys in general position,
+# With $m$ features, and $T > m$ different queries and keys in general position,
 #
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
 # \label{exponential-scores-full-rank}$$
 #
-# So the exponential costs little, but no $m$ features make the same table, and there is no bracket to move. Linear attention is *another*
+# The exponential costs few operations, but no $m < T$ features make the same table, so there is no bracket to move. Linear attention is *another*
 # layer, not a faster way to compute the same one.
 
 # %% [markdown] id="memory"
@@ -90,22 +90,22 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 # o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \end{gathered}
 # \key{recurrent-linear-attention}$$
 #
-# where $S_0 = 0$. The sum on the right is the *parallel* form, all scores at once under a causal mask. On the left is the *recurrent* form,
-# a network that goes from token to token with a **state** $S_t$ of fixed size. They are equal, because $S_t$ is the sum of the first $t$
-# outer products.
+# where $S_0 = 0$. The sum at the end is the *parallel* form, all scores at once under a causal mask. The first line with
+# $o_t = S_t^\top \phi(q_t)$ is the *recurrent* form, a network that goes from token to token with a **state** $S_t$ of fixed size. They are
+# equal, because $S_t$ is the sum of the first $t$ outer products.
 
 # %% [markdown] id="chunks"
-# One form computes all pairs, and the other makes one tiny product after the other. A middle way is to cut the text into *chunks* of $C$
-# tokens. What came before chunk $c$ is read from the state $S_c$ that it finds ($S_1 = 0$), and what is inside it in the parallel form, under a
-# mask $M$ with ones on and below its diagonal and zeros above (`np.tri(C)`). With the features of the chunk in the rows of $Q_c$ and $K_c$,
+# A middle way is to cut the text into *chunks* of $C$ tokens. We number states by chunks now: $S_c$ is the state before chunk $c$, and
+# $S_1 = 0$. What came before is read from it, and what is inside the chunk in the parallel form, under a mask $M$ with ones on and below its
+# diagonal and zeros above (`np.tri(C)`). With the features of the chunk in the rows of $Q_c$ and $K_c$,
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \key{chunked-linear-attention}$$
 #
 # where $\odot$ multiplies entry by entry.
 
 # %% [markdown] id="orders"
-# With $C = T$ this is the parallel form, and with $C = 1$ the recurrent one. In the drawing blue cells are scores, and green blocks are read
-# from the state:
+# With $C = T$ this is the parallel form, and with $C = 1$ the recurrent one, except that a token's own pair is a score. In the drawing blue
+# cells are scores, and green blocks are read from the state:
 
 # %% id="orders-figure"
 figures.orders(length=6, chunk=2)
@@ -126,7 +126,8 @@ check("one-chunk", my_chunk)
 
 # %% [markdown] id="speed-predict"
 # For 8,192 tokens with $d = 64$, the recurrent form takes $0.13 \cdot 10^9$ operations and chunks of 64 take 0.27. The parallel form takes
-# 17.2, as it computes all scores and then masks half of them. **Predict** which is the fastest on a processor, and which the slowest.
+# 17.2. We run all three in PyTorch, the recurrent form and the chunks in a loop.
+# **Predict** which is the fastest on one thread of a processor, and which the slowest, for 8,192 tokens and for 512.
 
 # %% id="speed-code" tags=["predicted"]
 from attn_course.lessons.linear.experiments_speed import SPEED
@@ -137,8 +138,7 @@ for form in ("parallel", "recurrent", "chunked"):
 
 # %% [markdown] id="speed-answer" tags=["answer"]
 # The chunks are the fastest. At 8,192 tokens the parallel form is the slowest, since its work grows with the square of the length. At 512
-# tokens it is the recurrent form. It has the fewest operations, but its steps are tiny, and each call has a cost of its own. (CPU time of one
-# thread, in PyTorch, median of three runs.)
+# tokens it is the recurrent form, as its steps are tiny, and each call has a cost of its own. (CPU time, median of three runs.)
 
 # %% [markdown] id="holds"
 # ## What the memory holds
@@ -158,13 +158,13 @@ for form in ("parallel", "recurrent", "chunked"):
 
 # %% [markdown] id="random-keys"
 # Suppose that keys of length 1 have random directions instead. Turn the axes until one of two keys is $(1, 0, \dots, 0)$. Then their dot product
-# is the first entry of the other. The squares of its $d_k$ entries sum to 1, so each is $1 / d_k$ on average. If the values
-# are independent too, with mean 0, the squares of $n - 1$ terms add up:
+# is the first entry of the other. Its $d_k$ entries are alike, and their squares sum to 1, so each square is $1 / d_k$ on
+# average. If the values are independent, alike and with mean 0, products of different terms have mean 0, and $n - 1$ squares add up:
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
 #
-# So the interference is as large as the value itself at $n = d_k + 1$ pairs.
+# In mean square the interference is then as large as the value itself at $n = d_k + 1$ pairs.
 
 # %% [markdown] id="delta"
 # ## Write what is missing
@@ -180,18 +180,19 @@ for form in ("parallel", "recurrent", "chunked"):
 # $$S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top \key{delta-rule}$$
 
 # %% [markdown] id="delta-reads"
-# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$, and with $\beta = 0.5$ she would read 6. What another key $k'$ reads changes in
-# proportion to $k' \cdot k$, so at a right angle nothing changes.
+# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$. Another key $k'$ reads
+# $(k' \cdot k)\, \beta u$ more, so at a right angle nothing changes.
 
 # %% [markdown] id="explore"
-# On the card a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. By the delta rule A = 1
-# and B = 1 are written, at 60 degrees, and A = −1 comes next. Step on: what happens to B? At which angle is B left alone?
+# In the next figure a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. By the delta
+# rule the value 1 is written under key A (A = 1), then B = 1, at 60 degrees, and A = −1 comes next. Step on: what happens to B? At which
+# angle is B left alone?
 
 # %% id="explorable"
 figures.memory_explorable()
 
 # %% [markdown] id="write-turn"
-# B falls from 1 to −0.13, as A falls by 2.25 and half of it reaches B. At 90 degrees B is left alone. (Key C is for writes of your own.)
+# B falls from 1 to −0.13, as A falls by 2.25 and half of it reaches B. At 90 degrees B is left alone.
 #
 # **Your turn: one write.** {turn}`one-delta-write`
 
@@ -208,8 +209,8 @@ check("one-delta-write", my_write)
 # %% [markdown] id="recall"
 # ## Who forgets what?
 #
-# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order everybody is written once or twice, with
-# each room drawn anew, and the last room counts. At the end we ask for all:
+# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order all are written once, or all twice,
+# with each room drawn anew, and the last room counts. At the end we ask for all:
 
 
 # %% id="recall-code"
@@ -217,10 +218,8 @@ def add(state, key, value):
     return state + np.outer(key, value)
 
 
-def correct(state, key, value):  # your write, or ours until you have written yours
-    if my_write is ...:
-        return state + np.outer(key, value - state.T @ key)
-    return my_write(state, key, value, 1.0)
+def correct(state, key, value):  # the delta rule with beta = 1
+    return add(state, key, value - state.T @ key)
 
 
 def asked(write, keys, times, seed):  # oldest first: is the answer right?
@@ -233,7 +232,7 @@ def asked(write, keys, times, seed):  # oldest first: is the answer right?
 
 
 # %% [markdown] id="recall-predict"
-# The keys are the 16 axes, or random directions. With people written once or twice, that makes four cases. **Predict** in which of them the delta
+# The keys are the 16 axes, or random directions, which makes four cases. **Predict** in which of them the delta
 # rule gives more right answers, and in which sums do.
 
 # %% id="recall-table" tags=["predicted"]
@@ -254,7 +253,7 @@ for name, keys in (("right angles", np.eye(16)), ("random keys", random)):
 # better, by 94 to 77 percent, although the delta rule reads each key without error just after it was written.
 
 # %% [markdown] id="age"
-# What has it forgotten by the end? We sort the answers of this case by how many people were written since:
+# We sort the answers of this case by how many people were written since:
 
 # %% id="age-figure"
 once = {"sums": shares["random keys", 1, add]}
@@ -264,11 +263,7 @@ figures.recall_by_age(once)
 # %% [markdown] id="age-notice"
 # In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
 # the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left.
-
-# %% [markdown] id="trained"
-# These keys were drawn, but a layer learns its own. In a stored experiment with 16 writes and 8 entries in a key ({section}`least-squares`), the
-# delta rule is then as good as sums where each key is written once, and far ahead where keys are written twice. But neither is always right. More
-# than $d_k$ keys cannot be independent, so to recall more pairs than that exactly takes a cache.
+# For keys that are learned, see {section}`least-squares`.
 
 # %% [markdown] id="gate"
 # ## Forget on purpose
@@ -276,24 +271,21 @@ figures.recall_by_age(once)
 # The delta rule erases under a key that comes again, but who leaves for good fades only by chance, as others are written. So a **gate** lets the
 # state fade before each write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
 #
-# $$\begin{gathered}
-# S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
-# o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \end{gathered}
-# \label{linear-attention-with-decay}$$
+# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top$$
 #
-# What is written at step $j$ meets the gates of all *later* steps. With $a = 0.5$, one feature, all keys and queries 1, and the values 1, 10
+# What is written at one step meets the gates of all *later* steps. With $a = 0.5$, one feature, all keys and queries 1, and the values 1, 10
 # and 40, the outputs are 1, $0.5 + 10$ and $0.25 + 5 + 40$.
 
 # %% [markdown] id="gate-notice"
-# In trained layers the gate is computed from each token (Yang et al., 2023). Gated DeltaNet does both: first the state fades, and then it is
-# corrected (Yang et al., 2024).
+# In *gated linear attention* the gate is computed from each token (Yang et al., 2023). Gated DeltaNet does both: first the state fades, and
+# then it is corrected (Yang et al., 2024).
 
 # %% [markdown] id="real"
 # ## A real model without softmax
 #
 # Can we leave the softmax out of SmolLM2, from lesson {lesson}`start`? Its keys have 64 entries. If they had random directions, the mean square
-# of the dot product of two of them, brought to length 1, would be $1/64$, and by {eq}`interference-of-random-keys` interference would reach the
-# value at 65 pairs. **Predict** whether real keys, as they meet the queries, hold more pairs or fewer.
+# of the dot product of two of them, brought to length 1, would be $1/64$, and for values as in {eq}`interference-of-random-keys` interference would
+# reach the value at 65 pairs. **Predict** whether real keys, as they stand in its scores, hold more such pairs or fewer.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.linear.experiments_smollm2 import SMOLLM2
@@ -304,27 +296,27 @@ for way in ("as they are", "less their mean"):
     print(f"{way:15}: mean square {square.round(2)}, pairs {(1 + 1 / square).round()}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# They hold far fewer, three or four pairs, because they point much the same way. If we subtract their mean from all keys of a text, about 25 pairs
-# fit. The softmax would not notice that, as the same number then comes off all scores of a row ({eq}`softmax-shift-invariance`).
+# They hold three or four pairs, because they point much the same way. If we subtract their mean from all keys of a text, 25 to 27
+# pairs fit.
 
 # %% [markdown] id="real-perplexity"
-# How well does the model guess with linear attention? We take the positive features $\mathrm{elu}(x) + 1$ and, as the softmax does, divide each
-# row by the sum of its weights. As a control, all visible values get equal weights:
+# How well does the model guess with linear attention? We take the positive features $\mathrm{elu}(x) + 1$ and, as the softmax
+# does, divide each row by the sum of its weights. As a control, all visible values get equal weights:
 
 # %% id="real-perplexity-code"
 for way in record.results[0]["perplexity"]:
     print(f"{way:29}: perplexity", record.values("perplexity", way).round(1))
 
 # %% [markdown] id="real-notice"
-# In layer 16 alone it costs 13 to 20 percent. In all layers the model cannot guess any more, and a plain average does about the same. That speaks
-# against taking the softmax from a model that was trained with it, not against one that is *trained* without. Such models mix both kinds of
-# layer, for instance three with a gated delta rule to one with a cache (Kimi Team, 2025).
+# The model cannot guess any more, and a plain average does about the same. That speaks against taking the softmax from a model that was
+# trained with it, not against one that is *trained* without. Some models mix both kinds of layer, for instance three with a gated delta rule
+# to one with softmax (Kimi Team, 2025).
 
 # %% [markdown] id="own"
 # ## A memory of your own
 #
-# This needs nothing but NumPy. It reads 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then says where everybody
-# is:
+# With `add` and `correct` we read 5,000 messages such as "person 7 is in the lab" into 64 times 64 numbers, and then ask where
+# everybody is:
 
 # %% id="own-code"
 import zlib
@@ -337,11 +329,10 @@ def vector(word):  # a random direction that depends on the word alone
     return v / np.linalg.norm(v)
 
 
-def read(messages, beta):  # beta 0: add
+def read(messages, write):
     S = np.zeros((64, 64))
     for who, place in messages:
-        k, v = vector(who), vector(place)
-        S += np.outer(k, beta * (v - S.T @ k) if beta else v)
+        S = write(S, vector(who), vector(place))
     return S
 
 
@@ -350,13 +341,13 @@ rng, spots = np.random.default_rng(0), np.array([vector(place) for place in PLAC
 for people in (10, 20, 40):
     told = [(f"person {rng.integers(people)}", rng.choice(PLACES)) for _ in range(5000)]
     last, right = dict(told), []
-    for S in (read(told, beta=0), read(told, beta=1)):
+    for S in (read(told, add), read(told, correct)):
         best = {who: PLACES[np.argmax(spots @ S.T @ vector(who))] for who in last}
         right.append(sum(best[who] == last[who] for who in last))
     print(f"{people} people: {right[0]} right by sums, {right[1]} by the delta rule")
 
 # %% [markdown] id="own-notice"
-# By chance one answer in six would be right, so the sums know next to nothing any more, while the delta rule follows 20 people through 5,000
+# One answer in six is right by chance, so the sums know next to nothing, while the delta rule follows 20 people through 5,000
 # messages. With 40 it begins to fail. Change the messages to your own.
 
 # %% id="verify-lesson"
@@ -375,13 +366,14 @@ verify_lesson("linear")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Without the softmax a bracket can be moved, and attention becomes a sum of outer products. It is another layer.
+# - Without the softmax a bracket can be moved, and attention becomes a sum of outer products.
 # - Parallel, recurrent and chunked are three orders of this sum, and chunks are the fastest for long texts.
 # - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
-# How can 64 times 64 numbers stand for 100,000 tokens? They cannot stand for all of them. A sum keeps a little of everything and cannot be
-# corrected. The delta rule writes what is missing, so it is up to date, and what it forgets is the past.
+# What can 64 times 64 numbers keep of 100,000 tokens? A sum keeps a little of everything and cannot be
+# corrected. The delta rule writes what is missing but, unless keys are at right angles, forgets what was written long ago, even if it is
+# still true.
 #
 # Lesson {lesson}`flash` keeps the softmax, and saves memory in another way. First come the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
@@ -393,8 +385,8 @@ verify_lesson("linear")
 # $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / \sqrt{d_k}}
 # \label{softmax-as-kernel-smoother}$$
 #
-# From here on we take queries as already divided by $\sqrt{d_k}$. Is there a feature map with $e^{q \cdot k} = \phi(q) \cdot \phi(k)$? In the
-# series of the exponential, multiply out each power of $q \cdot k$:
+# In this section and the next, queries are already divided by $\sqrt{d_k}$. Is there a feature map with
+# $e^{q \cdot k} = \phi(q) \cdot \phi(k)$? In the series of the exponential, multiply out each power of $q \cdot k$:
 #
 # $$e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\sqrt{\alpha!}}\,
 # \frac{k^\alpha}{\sqrt{\alpha!}} \label{exponential-kernel-features}$$
@@ -411,13 +403,13 @@ for degree in (4, 8, 9):
     print(f"{comb(64 + degree, degree):.0e} features at d_k = 64")
 
 # %% [markdown] id="mercer"
-# For one percent it takes $10^{11}$ features. Nobody computes them, but they prove something. For any points and any coefficients $c_i$,
+# For one percent it takes $10^{11}$ features. Nobody computes them, but for any points and coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
 #
-# A symmetric function with this property is a *Mercer kernel*. So the exponential is one. The softmax is its row-normalised smoother, and not even
-# symmetric. And both arguments must come from **one** space, but tokens $x$, $y$ meet as $x W_Q$ and $y W_K$, in $e^{x W y^\top}$ with
-# $W = W_Q W_K^\top$. Unless $W$ happens to be symmetric, exchanging $x$ and $y$ changes that.
+# A symmetric function with this property is a *Mercer kernel*. So the exponential is one. The softmax is not even symmetric. And both arguments
+# must come from **one** space, but tokens $x$, $y$ meet as $x W_Q$ and $y W_K$, in $e^{x W y^\top}$ with $W = W_Q W_K^\top$. Unless $W$ happens
+# to be symmetric, exchanging $x$ and $y$ changes that.
 
 # %% id="mercer-code"
 from attn_course.reference import softmax
@@ -433,8 +425,7 @@ for name, table in (tables | {"exp(X W X^T)": np.exp(x @ w @ x.T)}).items():
 #
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \label{normalised-linear-attention}$$
 #
-# To test a normaliser, let every value be 1. Then every output must be 1. A normaliser that is summed over all heads, or that forgets
-# $n_{t-1}$, runs without error and fails this test.
+# To test a normaliser, let every value be 1. Then every output must be 1.
 
 # %% [markdown] id="random"
 # ## Deeper: can the features be sampled?
@@ -479,9 +470,16 @@ for size in (1.0, 2.0):
 #
 # $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
 #
-# Each write is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end where the sum of the squared errors is
-# least, at the linear regression of values on keys, the best matrix. Without $\phi$, linear attention also mixes the features of tokens by a
-# matrix made of the tokens:
+# Each write is a step down the slope of $\tfrac{1}{2} | S^\top k - v |^2$. Repeated for all pairs, small steps end near the least sum of squared
+# errors, at the linear regression of values on keys, the best matrix. With gates, each pair meets those of all later
+# steps:
+#
+# $$\begin{gathered}
+# S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
+# o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \end{gathered}
+# \label{linear-attention-with-decay}$$
+#
+# where $S_0 = 0$ and $o_t = S_t^\top q_t$. Without $\phi$, linear attention also mixes the features of tokens by a matrix made of the tokens:
 #
 # $$\begin{gathered}
 # (X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \\
@@ -511,7 +509,7 @@ for name, read in (("softmax", sharp), ("the best matrix", fitted)):
     print(f"{name:15}: own value {read[0, 0]:.3f}, the neighbour's {read[0, 1]:.3f}")
 
 # %% [markdown] id="reading-answer"
-# Softmax returns each of the twelve almost purely. A state of two rows holds two pairs, and even the best one mixes the twelve.
+# Softmax returns each of the twelve almost purely, and even the best state of two rows mixes them.
 
 # %% [markdown] id="trained-heads"
 # A head that was trained, with 8 entries in a key, writes 16 keys once or 8 keys twice, and names one of 16 values (three runs). Positive features
@@ -538,4 +536,4 @@ for what, record in (("once", RECALL), ("twice", OVERWRITING)):
 #   [arXiv:2406.06484](https://arxiv.org/abs/2406.06484): the delta rule in chunks, and
 #   [arXiv:2412.06464](https://arxiv.org/abs/2412.06464): with gates.
 # - S. Arora et al. (2023), [arXiv:2312.04927](https://arxiv.org/abs/2312.04927): associative recall (Zoology).
-# - Kimi Team (2025), [arXiv:2510.26692](https://arxiv.org/abs/2510.26692): three layers with a gated delta rule to one with a cache.
+# - Kimi Team (2025), [arXiv:2510.26692](https://arxiv.org/abs/2510.26692): three layers with a gated delta rule to one with softmax.

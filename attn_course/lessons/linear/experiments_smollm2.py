@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.smollm2 import BY_TEXT, D_K, GROUP, LAYERS, TOKENS, attending, logits, perplexity, tokens
+from attn_course.experiments.smollm2 import BY_TEXT, D_K, GROUP, TOKENS, attending, logits, perplexity, tokens
 from attn_course.modules.linear import elu_features, unit_features
 
 
@@ -17,12 +17,10 @@ def overlap(keys: Tensor) -> Tensor:
     return ((unit @ unit.mT).square().sum((-1, -2)) - n) / (n * (n - 1))
 
 
-def without_softmax(average: bool, *layers: int) -> Any:
-    """In these layers weigh by positive features, Eq. normalised-linear-attention, or give all visible tokens the same weight."""
+def without_softmax(average: bool) -> Any:
+    """In all layers weigh by positive features, Eq. normalised-linear-attention, or give all visible tokens the same weight."""
 
-    def attend(query: Tensor, key: Tensor, value: Tensor, *, layer: int, **options: Any) -> Any:
-        if layer not in layers:
-            return attending(query, key, value, **options)
+    def attend(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Any:
         keys, values = (array.repeat_interleave(GROUP, dim=-3) for array in (key, value))
         kernel = elu_features(query / D_K**0.5) @ elu_features(keys).mT
         weights = (torch.ones_like(kernel) if average else kernel).tril()
@@ -41,9 +39,8 @@ def run(seed: int, count: int = TOKENS) -> dict[str, Any]:
 
     scores = {
         "softmax": logits(ids, attend=watched),
-        "features, in layer 16": logits(ids, attend=without_softmax(False, 16)),
-        "features, in all layers": logits(ids, attend=without_softmax(False, *LAYERS)),
-        "plain averages, in all layers": logits(ids, attend=without_softmax(True, *LAYERS)),
+        "features, in all layers": logits(ids, attend=without_softmax(False)),
+        "plain averages, in all layers": logits(ids, attend=without_softmax(True)),
     }
     found = torch.stack(keys)
     ways = {"as they are": found, "less their mean": found - found.mean(-2, keepdim=True)}

@@ -35,11 +35,11 @@ figures.machine()
 # ## One matrix for two
 #
 # In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. In $W_Q$ and $W_K$ the rows of `cos` and
-# `sin` are 0. Otherwise "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has
+# `sin` are 0. Of the others "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has
 # only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence
 # $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
 #
-# The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair
+# The bracket $(1 + 0 + 0 + 1)$ belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair
 # of features:
 
 # %% id="table-code"
@@ -111,7 +111,7 @@ for name, table in tables.items():
 # %% [markdown] id="between"
 # ## What may stand between?
 #
-# Both products need that nothing stands between the two matrices. Between $W_Q$ and $W_K^\top$ three things may. The first is a *bias*.
+# Both products need that nothing stands between the two matrices. In real models three things can stand between $W_Q$ and $W_K^\top$. The first is a *bias*.
 # With rows $b_Q$ and $b_K$,
 #
 # $$\begin{gathered}
@@ -196,7 +196,7 @@ print("its score with cat is", (query[it] @ key[cat]).round(6))
 
 # %% [markdown] id="gauge-meaning"
 # Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and nothing that a head does
-# depends on it. So "entry 3 of the query asks for somebody alive" is true in one gauge and false in the next. What may be read is $W$,
+# depends on it. So "entry 1 of the query asks for somebody alive" is true in one gauge and false in the next. What may be read is $W$,
 # whose rank is at most $d_k$, as all vectors pass through $d_k$ numbers.
 
 # %% [markdown] id="real-predict"
@@ -221,7 +221,8 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # matrix for each head is, without new training, a worse model, as the last line shows.
 
 # %% [markdown] id="real-left"
-# So of the $64^2 = 4\,096$ numbers of $G$ RoPE leaves 64 free, an angle and a stretch for each of 32 pairs.
+# So of the $64^2 = 4\,096$ numbers of $G$ RoPE leaves 64 free, an angle and a stretch for each of 32 pairs, as
+# all 32 angles differ.
 
 # %% [markdown] id="pays"
 # ## When does it pay?
@@ -308,7 +309,7 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 # ## And the rotation?
 #
 # But a rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
-# features of their own. The content is not turned, and is absorbed. Beside it stands a **rotary part** that is not absorbed: each query
+# features of their own. The content part is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not absorbed: each query
 # has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows in two parts,
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$
@@ -377,7 +378,8 @@ verify_lesson("absorption")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$ and the scale, outputs only $W_V W_O$, if nothing stands between. A key's bias drops out if
+# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing stands
+# between. A key's bias drops out if
 #   scores are only scaled and masked; a rotation forbids one matrix for all.
 # - Queries and keys are settled up to a gauge, so read $W$, not the entries of a query.
 # - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading a prompt. Against
@@ -485,7 +487,7 @@ for name, part in parts.items():
     print(f"   it gives cat the weight {weights[4, 1]:.2f}")
 
 # %% [markdown] id="read-notice"
-# It uses both, in nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
+# In this score both have nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
 # and 0.80.
 #
 # And which gauges does RoPE leave? For one pair of features, turned by the angle $\theta$,
@@ -515,7 +517,7 @@ for name, part in parts.items():
 # Rebuilding is done once for all new tokens, and everything else for each of them.
 
 # %% [markdown] id="count-layer"
-# In DeepSeek-V2 the queries come from latent vectors as well, $C^Q = X W_{DQ}$. With $Q_h^R$ for the turned rows of $C^Q W_{QR}^{(h)}$,
+# In DeepSeek-V2 the queries come from latent vectors as well, $C^Q = X W_{DQ}$, normalised. With $Q_h^R$ for the turned rows of $C^Q W_{QR}^{(h)}$,
 # $K^R$ for the rows $k_t^R$, $M$ for the causal mask, and $d_{\mathrm{head}} = 128$ and $d_R = 64$ for the widths of $q^C$ and $q^R$, a
 # layer returns
 #

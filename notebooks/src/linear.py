@@ -185,8 +185,8 @@ for form in ("parallel", "recurrent", "chunked"):
 
 # %% [markdown] id="explore"
 # In the next figure a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. By the delta
-# rule the value 1 is written under key A (A = 1), then B = 1, at 60 degrees, and A = −1 comes next. Step on: what happens to B? At which
-# angle is B left alone?
+# rule the value 1 is written under key A (A = 1), then B = 1, at 60 degrees, and A = −1 comes next. What happens to B when A is written
+# after it? At which angle is B left alone?
 
 # %% id="explorable"
 figures.memory_explorable()

@@ -3,9 +3,10 @@
 import re
 
 GREEK = ["alpha", "beta", "gamma", "epsilon", "theta", "kappa", "lambda", "mu", "nu", "pi", "rho", "sigma", "tau", "phi", "omega"]
-LETTERS = dict(zip(GREEK, "αβγεθκλμνπρστφω", strict=True))
+CAPITALS = ["Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega"]
+LETTERS = dict(zip(GREEK + CAPITALS, "αβγεθκλμνπρστφωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 SIGNS = {
-    rf"(?<![\w-])({'|'.join(GREEK)})(?![a-z-])": lambda found: LETTERS[found[1]],
+    rf"(?<![\w-])({'|'.join(LETTERS)})(?![a-z-]| rule)": lambda found: LETTERS[found[1]],
     r"\bdelta(?=_)": lambda _: "δ",
     r"\bsum(?=_)": lambda _: "Σ",
     r"\bsqrt\((\w+)\)": lambda found: f"√{found[1]}",
@@ -14,12 +15,15 @@ SIGNS = {
     r"(?<![\w'])([a-zA-Z](?:_\w+)?'?) x (?=[a-zA-Z](?:_\w+)?'?(?!\w))": lambda found: f"{found[1]} × ",
     r"&lt;=": lambda _: "≤",
     r"&gt;=": lambda _: "≥",
-    r" - |(?<![\w)\]'’-])-(?=[\w(√])": lambda found: found[0].replace("-", "−"),
+    r"(?<![=\w])([-+])inf\b": lambda found: f"{found[1]}∞",
+    r" - |(?<![\w)\]'’-])-(?=[\w(√∞])": lambda found: found[0].replace("-", "−"),
 }
-BASE = r"(?:(?<=\b[A-Za-zα-ω])|(?<=\bd[a-z])|(?<=[Σ)|\]'])|(?<=log)|(?<=max)|(?<=min)|(?<=lse)|(?<=Var)|(?<=kv))"  # no my_softmax
-SCRIPT = re.compile(BASE + r"([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, −-]*\)|[-−]?\w+)")  # x_i, e^{a + b}
+WHAT = r"(?:\{(?:[^{}]|\{[^{}]*\})*\}|\([\w, −-]*\)|[-−]?\w+)"
+BASE = r"(?:(?<=\b[A-Za-zΑ-ω])|(?<=\bd[A-Za-z])|(?<=[Σ)|\]'])|(?<=\d)(?=\^)|(?<=log)|(?<=max)|(?<=min)|(?<=lse)|(?<=Var)|(?<=kv))"
+SCRIPTS = re.compile(rf"{BASE}(?:_(?!_){WHAT}(?:\^{WHAT})?|\^{WHAT})")  # x_i, e^{{a + b}}, W_K^T; no my_softmax
+SCRIPT = re.compile(rf"([_^])({WHAT})")
 INDEX = r"(?<=<sub>)(?:(?!in)[a-z]{2}|a)(?=</sub>)|(?<=[Ee]ntry )a\b|(?<=, )a(?=\))"  # no article, no T_in
-VARIABLE = re.compile(rf"({INDEX}|(?<![\w'’&/<])(?:[b-zB-HJ-Zα-ω]|(?:a|d[b-z])(?=<su))(?='?(?:<su|[^\w'’]|$))(?![^<>]*>))")
+VARIABLE = re.compile(rf"({INDEX}|(?<![\w'’&/<])(?:[b-zB-HJ-ZΓ-Ωα-ω]|(?:a|d[b-zA-Z])(?=<su))(?='?(?:<su|[^\w'’]|$))(?![^<>]*>))")
 ADDRESS = re.compile(r"(\]\([^)]*\)|`[^`]*`)")
 
 
@@ -29,6 +33,8 @@ def mathematics(text: str) -> str:
     >>> mathematics("d ln p_j = e^{z_i - 1} / sqrt(d_k), an n x n matrix")
     '<var>d</var> ln <var>p</var><sub><var>j</var></sub> = <var>e</var><sup><var>z</var><sub><var>i</var></sub> − 1</sup> / \
 √<var>d</var><sub><var>k</var></sub>, an <var>n</var> × <var>n</var> matrix'
+    >>> mathematics("Pi^T W_K^T of the Delta rule, to -inf")
+    '<var>Π</var><sup><var>T</var></sup> <var>W</var><sub><var>K</var></sub><sup><var>T</var></sup> of the Delta rule, to −∞'
     """
     return "".join(
         part if at % 2 else VARIABLE.sub(r"<var>\1</var>", _scripts(_signs(part))) for at, part in enumerate(ADDRESS.split(text))
@@ -42,5 +48,9 @@ def _signs(text: str) -> str:
 
 
 def _scripts(text: str) -> str:
-    tags = {"_": "sub", "^": "sup"}
-    return SCRIPT.sub(lambda found: f"<{tags[found[1]]}>{_scripts(found[3] or found[2])}</{tags[found[1]]}>", text)
+    return SCRIPTS.sub(lambda found: SCRIPT.sub(_script, found[0]), text)
+
+
+def _script(found: re.Match[str]) -> str:
+    tag, what = "sub" if found[1] == "_" else "sup", found[2]
+    return f"<{tag}>{_scripts(what[1:-1] if what.startswith('{') else what)}</{tag}>"

@@ -18,6 +18,7 @@ from attn_course.equations.publish import publish
 from attn_course.equations.show import ShowError, Shown, shown
 from attn_course.figures.explorable import Explorable, joined_html
 from attn_course.figures.mathml import mathml
+from attn_course.figures.plain import mathematics
 from attn_course.formulas import FormulaError, Node
 from attn_course.formulas.javascript import ALGEBRA, MORE
 from attn_course.formulas.plain import plain
@@ -228,7 +229,11 @@ class Still:
 
     def _repr_markdown_(self) -> str:
         first, *wrong = self.parts
-        folded = [f"<details><summary>{escape(one.lead)}</summary>\n\n{one._repr_markdown_()}\n\n</details>" for one in wrong]
+        leads = [mathematics(escape(one.lead, quote=False)) for one in wrong]
+        folded = [
+            f"<details><summary>{lead}</summary>\n\n{one._repr_markdown_().removeprefix(one.lead)}\n\n</details>"
+            for lead, one in zip(leads, wrong, strict=True)
+        ]
         return "\n\n".join([first._repr_markdown_(), *folded])
 
     def __str__(self) -> str:

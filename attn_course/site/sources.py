@@ -41,6 +41,11 @@ IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
 LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
+HINT = re.compile(r"(?<=<summary>)(Hint \d</summary>\n\n)(.*?)(?=\n\n</details>)", re.DOTALL)
+HELD = re.compile(r"(?<=- )[^$\n]+?(?=: \$|$)", re.MULTILINE)  # in the list of what holds: an equation, and what it rejects
+NAMELESS = re.compile(r"(?<=[:$] )[\\\w{}]+(?= (?:is given and|does not take))")  # a letter in what is said of a mistake
+HEADING = re.compile(r"^#.*", re.MULTILINE)
+CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
@@ -72,7 +77,6 @@ Each arc leads from a lesson down to one that uses its equations, the thicker th
 Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
-TURN = "```{raw} html\n<div class=turn></div>\n```"  # where the formula sheet goes on, on its second page
 OTHERS = {
     "sheet": "Attention on two pages",
     "map": "Which equation rests on which",
@@ -208,9 +212,11 @@ class Sources:
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                cell["source"] = self._links(text)
+                cell["source"] = _said_in_tasks(self._links(text))
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
+                if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
+                    data["text/markdown"] = HELD.sub(lambda found: mathematics(html.escape(found[0], quote=False)), said)
                 for kind in {"text/markdown", "text/html"} & set(data):
                     data[kind] = unpacked(self._links("".join(data[kind])))  # so that a card is there when the page is printed
                 if "image/svg+xml" in data:
@@ -268,7 +274,7 @@ class Sources:
             ("Used by", [_to(each) for each in self._used_by[label]]),
             (
                 "Practised in",
-                [f"[Task {task.number}: {task.title}](../task/{task.id}.md)" for task in self.tasks if task.equation == label],
+                [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label],
             ),
         ]
         return "\n\n".join(
@@ -299,7 +305,7 @@ class Sources:
         try:
             life = life_of(equation.label)
         except StaysStill:
-            return still(equation)._repr_markdown_()
+            return NAMELESS.sub(r"$\g<0>$", still(equation)._repr_markdown_())
         markup, style, script = joined_parts(packed(card(life)))
         (self.folder / "_static" / "alive" / f"{equation.label}.js").write_text(script, encoding="utf-8")
         (self.folder / "_static" / "alive.css").write_text(style, encoding="utf-8")
@@ -318,7 +324,7 @@ class Sources:
         return found
 
     def _task(self, task: Task, question: str) -> str:
-        text = re.sub(r"\A## ", "# ", self._links(question, up="../"))
+        text = re.sub(r"\A## ", "# ", _said_in_tasks(self._links(question, up="../")))
         lesson = f"{task.lesson}.ipynb" if task.your_turn else f"{task.lesson}-exercises.ipynb"
         kind = "the lesson" if task.your_turn else "the exercises of"
         about = f"\n\nIt practises {_to(task.equation)}." if task.equation in self._labels and task.equation else ""
@@ -326,12 +332,10 @@ class Sources:
 
     def _sheet(self, keys: Sequence[str]) -> str:
         parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
-        for place, label in enumerate(keys):
+        for label in keys:
             equation = REGISTRY.get_equation(label)
             if equation.lesson != lesson:
                 lesson = equation.lesson
-                if 2 * place >= len(keys) and TURN not in parts:
-                    parts.append(TURN)
                 parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
             key = f"$${unbroken(equation.latex)} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}"
             parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
@@ -377,7 +381,8 @@ class Sources:
                     f"<p>{html.escape(unit.lesson.about)}{exercises}</p></li>"
                 )
         heading = {part: f"<h2>{part}</h2>\n" * bool(part) for part in parts}
-        return "\n".join(f'{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul>" for part, lines in parts.items())
+        lists = (f'<div>{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul></div>" for part, lines in parts.items())
+        return '<div class="parts">\n' + "\n".join(lists) + "\n</div>"
 
     def _index(self, looks: str) -> str:
         lessons = [page for page in self.titles if not page.endswith("-exercises")]
@@ -439,16 +444,32 @@ def _only_shows(step: ast.stmt) -> bool:
     return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
+def _said_in_tasks(text: str) -> str:
+    """Set the mathematics of hints and of headings, which are plain text."""
+    return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, text))
+
+
+def _titled(title: str) -> str:
+    return title.replace("^T", "ᵀ")  # stands in menus too
+
+
+def _hint(found: re.Match[str]) -> str:
+    parts = re.split(r"(\$[^$]*\$)", found[2])
+    said = (part if at % 2 or CODED.search(part) else mathematics(html.escape(part, quote=False)) for at, part in enumerate(parts))
+    return found[1] + "".join(said)
+
+
 def _glossary() -> str:
     """Return the page of words, of what they are called elsewhere, and of letters that mean many things."""
-    words = [("course", "meaning", "axes"), *((f"`{term.term}`", term.meaning, _written(term.shape, code=True)) for term in GLOSSARY)]
+    rows = ((f"`{term.term}`", mathematics(term.meaning), _written(term.shape, code=True)) for term in GLOSSARY)
+    words = [("course", "meaning", "axes"), *rows]
     in_code = r"`\g<0>`"
     names = [
         ("course", *(f"**{name}**" for name in DIALECTS)),
         *((f"`{term.term}`", *(_written(term.names.get(name, ""), code=name == "torch") for name in DIALECTS)) for term in GLOSSARY),
     ]
     dialects = "\n".join(f"- **{name}**: {mathematics(CODE.sub(in_code, said))}" for name, said in DIALECTS.items())
-    return GLOSSARY_PAGE.format(words=_rows(words), dialects=dialects, names=_rows(names), letters=letters(style="markdown"))
+    return GLOSSARY_PAGE.format(words=_rows(words), dialects=dialects, names=_rows(names), letters=mathematics(letters(style="markdown")))
 
 
 def _written(text: str, *, code: bool = False) -> str:

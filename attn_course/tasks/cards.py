@@ -13,10 +13,11 @@ from attn_course.tasks.slips import CUT
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
-_CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;max-width:46rem;box-sizing:border-box"
+_CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;box-sizing:border-box"
 _BAR = "border-left:4px solid {0};border-left-color:var(--jp-{1}-color1,{0})"
 _GREEN = f"{_BAR.format('#009E73', 'success')};background:rgba(0,158,115,.12);{_CARD};width:fit-content"
 _RED = f"border-left:4px solid #D55E00;background:rgba(213,94,0,.08);{_CARD}"
+_LATEX = re.compile(r"`[^`]*\\[a-z]{2}")  # a hint that quotes formulas
 _LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
 
 
@@ -43,12 +44,13 @@ def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML: what was read, what is true of the result, the hint, and where to look."""
     said, _, where = verdict.message.partition("\n")
     read = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$." if verdict.formula else ""
+    hint = _inline(_sentence(verdict.hint), latex=_LATEX.search(verdict.hint) is not None) if verdict.hint else ""
     parts = [
         f"<b>✗ Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
         f'<div style="{SCROLLS}">{read}</div>' if read else "",
         f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
         f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",
-        f'<div style="margin-top:.4em"><b>Hint:</b> {_inline(_sentence(verdict.hint))}</div>' if verdict.hint else "",
+        f'<div style="margin-top:.4em"><b>Hint:</b> {hint}</div>' if hint else "",
         f'<div style="margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else "",
     ]
     return f'<div role="status" class="attn-check-failed" style="{_RED}">{"".join(parts)}</div>'

@@ -1,5 +1,6 @@
 """Every page of the site at two widths and in both themes: nothing is cut off, faint, nameless, dead, or out of the keyboard's reach."""
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,8 @@ OTHERS = (
     *("index", "sheet", "map", "glossary", "break", "viewer", "search"),
     *("eq/softmax", "eq/value-output-rank-bound", "task/stable-softmax"),
 )
+SOURCE = re.compile(r"\^T\b|\\[a-z]{2}|\b(?:Gamma|Theta|Lambda|Pi|Sigma|Phi|Psi|Omega)\b")
+OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closest('.eq').lastChild.getBoundingClientRect().left)"""
 TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
@@ -50,6 +53,50 @@ class Page(HTMLParser):
         """Note what it is called and what it loads."""
         self.anchors |= {value for name, value in attrs if name == "id" and value}
         self.links |= {value for name, value in attrs if name in ("href", "src") and value}
+
+
+class Prose(HTMLParser):
+    """The source of formulas that stands in a page as text, outside of code, of formulas and of what cards say to screen readers."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.open, self.found = list[tuple[str, bool]](), list[str]()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note where the text that follows stands."""
+        words = dict(attrs).get("class") or ""
+        apart = tag in ("code", "pre", "script", "style", "math") or "attn-words" in words or "katex" in words or "alv" in words
+        self.open.append((tag, apart))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave it, and what is never closed inside."""
+        places = [place for place, (name, _) in enumerate(self.open) if name == tag]
+        del self.open[places[-1] if places else len(self.open) :]
+
+    def handle_data(self, data: str) -> None:
+        """Keep the words around it."""
+        if SOURCE.search(data) and not any(apart for _, apart in self.open):
+            self.found.append(data.strip())
+
+
+def test_no_page_shows_the_source_of_a_formula_as_text(site: Path) -> None:
+    found = {str(path.relative_to(site)): Prose(path).found for path in site.rglob("*.html")}
+    assert {name: said for name, said in found.items() if said} == {}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_sheet_has_two_pages_and_no_formula_leaves_its_column(browser: NotebookPage, site: Path, paper: str) -> None:
+    page = browser.page
+    page.goto((site / "sheet.html").as_uri())
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper))) == 2
+    page.set_viewport_size({"width": {"A4": 726, "Letter": 748}[paper], "height": 1000})  # between the margins
+    page.emulate_media(media="print")
+    try:
+        assert max(page.locator(".key .katex-base").evaluate_all(OVER)) < 0  # none is below its number
+    finally:
+        page.emulate_media(media="null")
 
 
 def test_every_link_and_every_anchor_is_there_and_the_site_is_small(site: Path) -> None:

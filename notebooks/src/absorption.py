@@ -39,8 +39,8 @@ figures.machine()
 # only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence
 # $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
 #
-# The bracket $(1 + 0 + 0 + 1)$ belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair
-# of features:
+# The bracket $(1 + 0 + 0 + 1)$ belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each
+# pair of features:
 
 # %% id="table-code"
 from attn_course.sentence import FEATURES, TOKENS, W_KEY, W_QUERY, X, labelled
@@ -111,7 +111,8 @@ for name, table in tables.items():
 # %% [markdown] id="between"
 # ## What may stand between?
 #
-# Both products need that nothing stands between the two matrices. In real models three things can stand between $W_Q$ and $W_K^\top$. The first is a *bias*.
+# Both products need that nothing stands between the two matrices. In real models three things can stand between $W_Q$ and $W_K^\top$. The first is a
+# *bias*.
 # With rows $b_Q$ and $b_K$,
 #
 # $$\begin{gathered}
@@ -309,7 +310,8 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 # ## And the rotation?
 #
 # But a rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
-# features of their own. The content part is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not absorbed: each query
+# features of their own. The content part is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not absorbed: each
+# query
 # has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows in two parts,
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$

@@ -129,7 +129,8 @@ figures.row_on_wires(["cat", "clock"], np.zeros(2), np.eye(2), d_output=[-2, 0])
 # %% [markdown] id="sevenths-notice" tags=["answer"]
 # "Cat" costs $(-2, 0) \cdot (1, 0) = -2$, "clock" costs 0, and the mean is $-1$. So the score of "cat" gets $\frac12 (-2 + 1) = -\frac12$,
 # and that of "clock" gets $\frac12 (0 + 1) = +\frac12$. If the weight of "clock" rose alone, the loss would not change, and still the loss
-# grows with its score, because this weight can only grow at the expense of the cat. (In the picture the loss is $dZ \cdot Z$, which has the same gradient.)
+# grows with its score, because this weight can only grow at the expense of the cat. (In the picture the loss is $dZ \cdot Z$, which has the same
+# gradient.)
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -341,7 +342,8 @@ verify_lesson("gradients")
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
-# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it: make one score of a row 9, and
+# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it: make one score of a row 9,
+# and
 # look at its row of $dS$.
 
 # %% id="backward-softmax-alive"
@@ -394,7 +396,8 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # ## Deeper: which line is wrong?
 #
 # In each of these two backward passes we planted one wrong line. To find out which gradients are right, we move one entry at a time,
-# a little ahead and back, and watch the loss. It is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, for its gradient at the output is this $dZ$.
+# a little ahead and back, and watch the loss. It is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, for its gradient at the output is this
+# $dZ$.
 
 # %% id="suspects"
 suspects = checking.suspects(seed=3)[:2]  # another seed draws others

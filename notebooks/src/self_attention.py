@@ -2,8 +2,8 @@
 # # {lesson}`self_attention` Self-attention: a sequence that asks itself
 #
 # *The cat chased the owl because it was angry.* Who was angry? And who, if it says *slow* in place of *angry*? In self-attention every word
-# asks all words at once, itself among them, and a small network of such layers can learn to answer. But it must be repaired first, because it
-# cannot see the order of the words. **Where does the order get lost, and what brings it back?**
+# asks all words at once, itself among them, and a small network of such layers can learn to answer. But it must be repaired first, because
+# it cannot see the order of the words. **Where does the order get lost, and what brings it back?**
 #
 # **You need** lessons {lesson}`start`, {lesson}`scaling` and {lesson}`attention`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
@@ -11,9 +11,9 @@
 # %% [markdown] id="hook"
 # ## Two networks
 #
-# We trained such a network with the repair and without it, three times each, to name the animal that "it" stands for: the first one with
-# *angry*, the second with *slow*. Then it read 972 new sentences, half of either kind, about new pairs of animals. These are its shares of
-# right answers:
+# We trained such a network with the repair and without it, three times each, to name the animal that "it" stands for: with *angry* the
+# animal named first, with *slow* the second. Then it read 972 new sentences, half with *angry*, about new pairs of animals. These are its
+# shares of right answers:
 
 # %% id="hook-code"
 from attn_course.lessons.self_attention.experiments import PRONOUNS
@@ -24,7 +24,8 @@ for network in ("with places", "without places"):
 
 # %% [markdown] id="where"
 # With the repair, all answers are right in two trainings, and 88 of 100 in the third. Without it never more than half of them are. We will
-# prove that no network of this kind can do better, however deep it is and however long it learns, and yet the repair has not one parameter.
+# prove that without it, and without a mask, no such network can do better, however deep it is and however long it learns, and yet the
+# repair has not one parameter.
 #
 # We begin at the left of the machine, where one matrix $X$ becomes queries, keys and values:
 
@@ -36,8 +37,9 @@ figures.machine()
 # %% [markdown] id="views"
 # ## Three views of one sequence
 #
-# So far queries, keys and values were given. Now there is one sequence, a matrix $X$ of $T$ rows, the tokens, and $v$ features (the figure's
-# $d_{\text{model}}$). In the simplest self-attention each row plays all three parts, $Q = K = V = X$, and token $i$ takes home
+# In lessons {lesson}`scaling` and {lesson}`attention` queries, keys and values were given. Now there is one sequence, a matrix $X$ of $T$
+# rows, the tokens, and $v$ features (the figure's $d_{\text{model}}$). In the simplest self-attention each row plays all three parts, $Q =
+# K = V = X$, and token $i$ takes home
 #
 # $$z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j
 # \label{self-attention-without-projections}$$
@@ -45,10 +47,10 @@ figures.machine()
 # The sums run over all tokens, token $i$ itself among them.
 
 # %% [markdown] id="views-hand"
-# What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it is,
-# how much it tells, and how open it is. "It" is $(0, 0, 2)$, "the" is $(0, 0, 1)$, and no other word is open. So "it" has the dot product 4
-# with itself, 2 with "the", and 0 with the cat. Here are its weights, and below them those of lesson {lesson}`start`, where one matrix made
-# the queries and another one the keys:
+# What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it
+# is, how much it tells, and how open it is. "It" is $(0, 0, 2)$, "the" is $(0, 0, 1)$, and no other word is open. So "it" has the dot
+# product 4 with itself, 2 with "the", and 0 with the cat. Here are its weights, and below them those of lesson {lesson}`start`, where one
+# matrix made the queries and another one the keys:
 
 # %% id="views-code"
 import numpy as np
@@ -65,10 +67,10 @@ asked = attention(X @ W_Q, X @ W_K, X[:, :2], return_weights=True)[1]  # of 2 va
 print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS))
 
 # %% [markdown] id="views-self"
-# Plain self-attention can only ask *who points my way?* (longer vectors count more), and "it" finds mostly itself. On average this is not due
-# to our numbers. Let the entries of $X$ be independent, with mean 0 and variance 1. Then the scores of two different tokens spread by 1
-# around 0, as lesson {lesson}`scaling` found for independent vectors. But a token is not independent of itself, and its score with itself is
-# $\|x_i\|^2 / \sqrt{v}$:
+# Plain self-attention can only ask *who points my way?* (longer vectors count more), and "it" finds mostly itself. On average this is not
+# due to our numbers. Let the entries of $X$ be independent, with mean 0 and variance 1. Then the scores of two different tokens spread by 1
+# around 0, as lesson {lesson}`scaling` found for independent vectors. But a token is not independent of itself, and its score with itself
+# is $\|x_i\|^2 / \sqrt{v}$:
 #
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
 # \label{heavy-diagonal-of-scores}$$
@@ -113,8 +115,8 @@ alive("self-attention")
 #
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 #
-# With $W_Q = W_K$ this is 0, and the cat would have to want "it" as much as "it" wants the cat. In our head "it" gives "cat" the weight 0.95,
-# and "cat" gives "it" 0.05.
+# With $W_Q = W_K$ this is 0, and the cat would have to want "it" as much as "it" wants the cat. In our head the score of
+# "it" for "cat" is 4, that of "cat" for "it" is 0.
 
 # %% [markdown] id="two-predict"
 # Is $W_Q \ne W_K$ the only reason why weights differ in the two directions? Let the scores of two tokens *be* symmetric: $\ln 3$ for the
@@ -157,11 +159,11 @@ check("scores-of-shuffled-words", my_shuffled)
 # $$Z(\Pi X) = \Pi\, Z(X) \key{permutation-equivariance}$$
 
 # %% [markdown] id="shuffle-means"
-# If the words are shuffled, the outputs are shuffled with them, and nothing else changes, which is called **equivariance**. One often reads
-# that attention looks at neighbouring words first. This layer does not know its neighbours.
+# If the words are shuffled, the outputs are shuffled with them, and nothing else changes, which is called **equivariance**. (Under a
+# mask it is not so, lesson {lesson}`masking`.) So it is not true that attention looks at neighbouring words first, as one often reads.
 #
-# Our network has two layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers, leave out "the", which stands
-# twice, and let cat and owl change places. **Predict** which of the old outputs, counted from 0, now stands at each place.
+# Our network has two layers, and each adds its output to its input, $X + Z(X)$. We fill it with random numbers, leave out "the", which
+# stands twice, and let cat and owl change places. **Predict** which of the old outputs, counted from 0, now stands at each place.
 
 # %% id="shuffle-code" tags=["predicted"]
 rng = np.random.default_rng(0)
@@ -194,7 +196,7 @@ print([int(np.isclose(old, z).all(axis=1).argmax()) for z in outputs(mirrored)])
 # %% [markdown] id="turn"
 # ## Give each word a place, and turn it
 #
-# The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But a head mostly needs to know
+# The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But a head often needs to know
 # how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for scores that know of the places
 # only their difference, and most language models now do it their way.
 
@@ -214,8 +216,8 @@ names = [f"place {t}" for t in range(4)]
 print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=names))
 
 # %% [markdown] id="turn-hand-answer" tags=["answer"]
-# They are 375, too: $15 \cdot (-7) + 20 \cdot 24$ for places 1 and 2. Each diagonal of the table holds a single number, because a dot product
-# depends on two lengths and the angle between, and this angle is that of one step times the distance.
+# They are 375, too: $15 \cdot (-7) + 20 \cdot 24$ for places 1 and 2. Each diagonal of the table holds a single number, because a dot
+# product depends on two lengths and the angle between, and this angle is that of one step times the distance.
 
 # %% [markdown] id="turn-general"
 # Now with any angle $\omega$ for a step. To turn back by $\omega t$ and on by $\omega u$ is to turn by the difference:
@@ -227,7 +229,8 @@ print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=n
 #
 # $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u - t)) \key{rotated-pair-score}$$
 #
-# Of the places only the difference $u - t$ is left. If it changes its sign, the sine does too, so a head can tell earlier from later.
+# Of the places only the difference $u - t$ is left. If it changes its sign, the sine does too, so a head can tell earlier from later
+# unless $q$ and $k$ lie on one line, as ours do.
 
 # %% [markdown] id="turn-rope"
 # One pair is a clock with one hand, which says the same again after a full turn. So an even number $d_k$ of features makes $d_k / 2$ pairs,
@@ -289,8 +292,8 @@ def placed(rows):
 
 
 # %% [markdown] id="own-network-text"
-# Each of 25 words begins as a learned vector. At the end that of "it", word 6, is multiplied with those of the ten animals, words 6 to 15,
-# and the largest product is the answer:
+# Each of 25 words begins as a learned vector. At the end the vector at place 6 of the sentence, "it", is multiplied with those
+# of the ten animals, numbers 6 to 15 of the word list, and the largest product is the answer:
 
 
 # %% id="own-network"
@@ -324,10 +327,10 @@ for n_layers, turned in ((2, True), (1, True), (2, False)):
     print(f"{n_layers} layers, places: {turned!s:5}, over 3 in 4: {right > 0.75}")
 
 # %% [markdown] id="own-more" tags=["answer"]
-# Only the first one does. In one layer the new vector of "it" is a sum over the words, divided by a number that cannot change which animal
-# wins. The ending adds a part to this sum, and what this part says for cat against owl is the same in both orders. For *angry*, the other
-# words would have to say more for the cat in "cat chased owl" than in "owl chased cat", and for *slow* less. So of these four sentences at
-# most three are right.
+# Only the first one does. In one layer the new vector of "it", times the sum of its exponentials, is a sum over the words $j$, with the
+# terms $e^{s_j}\,(x_{\mathrm{it}} + v_j)$, and a positive factor cannot change which animal wins. The last word adds a term, and what this
+# part says for cat against owl is the same in both orders. For *angry*, the other words would have to say more for the cat in "cat chased
+# owl" than in "owl chased cat", and for *slow* less. So of the four sentences, two orders with two endings, at most three are right.
 
 # %% id="verify-lesson"
 verify_lesson("self_attention")
@@ -486,8 +489,8 @@ for name, view in views.items():
     print(f"{name:26} cat {p[' cat']:.2f}  dog {p[' dog']:.2f}")
 
 # %% [markdown] id="real-it-notice"
-# It does not: without the head it says "cat" a little more surely. The stored results are of ten sentences, those of twelve in which the noun
-# got at least a tenth. Which part of its probability does the noun keep, at least and at most?
+# It does not: without the head it says "cat" a little more surely. The stored results are of ten sentences, those of twelve in which the
+# noun got at least a tenth. Which part of its probability does the noun keep, at least and at most?
 
 # %% id="real-it-stored"
 from attn_course.lessons.self_attention import experiments_smollm2_answers
@@ -504,8 +507,8 @@ for name, way in ways.items():
 # Of these, only the exchange in layers 22 to 24 takes much. (No other animal is there, so nobody must know what "it" is.)
 
 # %% [markdown] id="other"
-# Even within one layer the output does not tell the weights. It and the row sums are $d_v + 1$ conditions on $T$ weights, so with more tokens
-# there are changes $N$ that nobody sees:
+# Even within one layer the output does not tell the weights. It and the row sums are $d_v + 1$ conditions on $T$ weights, so with more
+# tokens there are changes $N$ that nobody sees:
 #
 # $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
 # \label{other-weights-same-output}$$
@@ -514,8 +517,8 @@ for name, way in ways.items():
 # largest weight is gone. A map is a hypothesis, to be tested by hiding and exchanging.
 
 # %% [markdown] id="two-balance"
-# Nor are weights symmetric where scores are. Let the number $Z_i$ be the sum of the powers in row $i$. Then $p_{ij}\, Z_i = e^{s_{ij}}$, so if
-# $s_{ij} = s_{ji}$,
+# Nor are weights symmetric where scores are. Let the number $Z_i$ be the sum of the powers in row $i$. Then $p_{ij}\, Z_i = e^{s_{ij}}$, so
+# if $s_{ij} = s_{ji}$,
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \label{detailed-balance-of-weights}$$
 
@@ -541,13 +544,14 @@ for method in ways:
 
 # %% [markdown] id="features-notice"
 # The trained layer finds all pairs, and correlation misses the hidden ones. But mutual information, counted from the table without any
-# training, finds them all as well. And in the first table the two columns of one *alike* pair give each other .25 and .75, though they have a
-# single correlation, so a weight's size does not measure an association.
+# training, finds them all as well. And in the first table the two columns of one *alike* pair give each other .25 and .75, though they have
+# a single correlation, so a weight's size does not measure an association.
 
 # %% [markdown] id="layer"
 # ## Deeper: what does a layer cost, forward and back?
 #
-# Attention *replaces* a token by an average of values. What makes it an update is the sum, here for $L$ layers with $d_v = d_{\text{model}}$:
+# Attention *replaces* a token by an average of values. What makes it an update is the sum, here for $L$ layers with $d_v =
+# d_{\text{model}}$:
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} Z_l(X_{l-1}), \qquad X_l = X_{l-1} + Z_l(X_{l-1}) \label{residual-stream}$$
 #

@@ -37,7 +37,8 @@ figures.machine()
 
 # %% [markdown] id="bytes"
 # Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory
-# for new tables: with tables that were there already, the same steps took about 40 ms. That is still twice as long as sdpa, which has none.
+# for new tables: with tables that were there already, the same steps took about 40 ms. What the rest is we did not
+# measure.
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
@@ -54,7 +55,7 @@ figures.machine()
 # %% [markdown] id="two-passes"
 # **And one is enough**, if $m$ may change on the way. It may, because any finite number $m$ gives the same output: $e^{-m}$ is a factor of
 # $a$ and of $\ell$, and cancels. We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$ be the
-# largest score *so far*. When a larger one, $m'$, comes along, one factor moves all we have summed from $m$ to $m'$:
+# largest score *so far*. When a larger one, $m'$, comes along, one factor moves everything summed so far, from $m$ to $m'$:
 # $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
 
 # %% [markdown] id="one-pass"
@@ -161,7 +162,8 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# Larger tiles of keys save no bytes, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries in a tile, all keys and
+# Larger tiles of keys save no bytes until all keys fit at once, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries
+# in a tile, all keys and
 # values pass by about half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So for the
 # bytes, $B_q$ should be as large as the fast memory allows.
 #
@@ -392,7 +394,8 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # %% [markdown] id="roof-notice"
 # These are times of the first cell and those for 64 features. The timed program scales the scores in a step of its own, so we counted a
 # third table. At the rate of a copy, writing and reading all three takes 19 ms, about as much as eager in use took longer than sdpa in the
-# first cell. But neither these bytes nor where the time goes was measured: we assume that each step reads its inputs and writes its result,
+# first cell. But neither these bytes nor where the rest of the time goes was measured: we assume that each step reads its inputs and writes its
+# result,
 # and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of matrices, so
 # a program faster than these could lie above it.
 #
@@ -438,8 +441,8 @@ figures.float16_errors(errors, [*spreads.values()])
 # we did not separate the two.
 
 # %% [markdown] id="blocks-alive-text"
-# The card shows one turn of the loop. With "the maximum of the block alone" $z$ is right, since any $m$ cancels, until the factor
-# overflows.
+# The card shows one turn of the loop. With "the maximum of the block alone" $z$ is right, since any $m$ cancels, until the factor,
+# or a sum that it multiplies, overflows.
 
 # %% id="blocks-alive"
 from attn_course import alive

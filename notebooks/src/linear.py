@@ -68,7 +68,7 @@ print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
 # \label{exponential-scores-full-rank}$$
 #
-# The exponential costs few operations, but no $m < T$ features make the same table, so there is no bracket to move. Linear attention is *another*
+# Even if the exponential cost nothing, no $m < T$ features make the same table, so there is no bracket to move. Linear attention is *another*
 # layer, not a faster way to compute the same one.
 
 # %% [markdown] id="memory"
@@ -159,7 +159,8 @@ for form in ("parallel", "recurrent", "chunked"):
 # %% [markdown] id="random-keys"
 # Suppose that keys of length 1 have random directions instead. Turn the axes until one of two keys is $(1, 0, \dots, 0)$. Then their dot product
 # is the first entry of the other. Its $d_k$ entries are alike, and their squares sum to 1, so each square is $1 / d_k$ on
-# average. If the values are independent, alike and with mean 0, products of different terms have mean 0, and $n - 1$ squares add up:
+# average. If the values are independent, also of the keys, alike and with mean 0,
+# products of different terms have mean 0, and $n - 1$ squares add up:
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
@@ -262,7 +263,8 @@ figures.recall_by_age(once)
 
 # %% [markdown] id="age-notice"
 # In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
-# the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left.
+# the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left, among
+# what these writes add.
 # For keys that are learned, see {section}`least-squares`.
 
 # %% [markdown] id="gate"
@@ -308,8 +310,8 @@ for way in record.results[0]["perplexity"]:
     print(f"{way:29}: perplexity", record.values("perplexity", way).round(1))
 
 # %% [markdown] id="real-notice"
-# The model cannot guess any more, and a plain average does about the same. That speaks against taking the softmax from a model that was
-# trained with it, not against one that is *trained* without. Some models mix both kinds of layer, for instance three with a gated delta rule
+# The model guesses no better than with plain averages. That speaks against taking the softmax from a trained model, with these features
+# and no further training, not against one that is *trained* without. Some models mix both kinds of layer, such as three with a gated delta rule
 # to one with softmax (Kimi Team, 2025).
 
 # %% [markdown] id="own"
@@ -360,14 +362,14 @@ verify_lesson("linear")
 # |---|---|---|
 # | move the bracket, {eq}`linear-attention-by-associativity` | {key}`linear-attention-by-associativity` | $T$ in place of $T^2$ |
 # | step by step, {eq}`recurrent-linear-attention` | {key}`recurrent-linear-attention` | state $(d_k, d_v)$ |
-# | in chunks, {eq}`chunked-linear-attention` | {key}`chunked-linear-attention` | the fastest for long texts |
+# | in chunks, {eq}`chunked-linear-attention` | {key}`chunked-linear-attention` | the fastest here |
 # | overwrite, {eq}`delta-rule` | {key}`delta-rule` | two reads and an outer product for each token |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Without the softmax a bracket can be moved, and attention becomes a sum of outer products.
-# - Parallel, recurrent and chunked are three orders of this sum, and chunks are the fastest for long texts.
+# - Parallel, recurrent and chunked are three orders of this sum.
 # - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
@@ -430,7 +432,7 @@ for name, table in (tables | {"exp(X W X^T)": np.exp(x @ w @ x.T)}).items():
 # %% [markdown] id="random"
 # ## Deeper: can the features be sampled?
 #
-# Infinitely many features cannot be summed, but they can be drawn at random. Assume $\omega \sim N(0, I)$. Completing the square in the exponent of
+# Infinitely many features cannot be stored, but they can be drawn at random. Assume $\omega \sim N(0, I)$. Completing the square in the exponent of
 # its density gives $\mathbb{E}_\omega [ e^{\omega \cdot x} ] = e^{\|x\|^2 / 2}$. For $x = q + k$ the right side is
 # $e^{|q|^2/2}\, e^{|k|^2/2}\, e^{q \cdot k}$. Divide by the first two factors:
 #

@@ -6,7 +6,7 @@
 # keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
 # nobody has made?**
 #
-# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 65 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="hook"

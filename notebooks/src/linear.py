@@ -4,7 +4,7 @@
 # After a book of 100,000 tokens, a head of attention keeps 100,000 keys and as many values. Without the softmax it would need one matrix
 # of 64 times 64 numbers, however long the book. **How can that be, and what does such a memory forget?**
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper*
+# **You need** lessons {lesson}`start`, {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 65 minutes, without *Deeper*
 # sections and the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% [markdown] id="hook"

@@ -58,9 +58,11 @@ class Node:
 
     def walk(self) -> Iterator["Node"]:
         """Yield the node and all beneath it, from left to right."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += node.children[::-1]
 
     def map(self, change: Callable[["Node"], "Node"]) -> "Node":
         """Return the tree with every node changed, children first."""

@@ -7,6 +7,7 @@ by side, and what is attached to one factor. A function binds the parenthesis be
 and its like reach to the end of their term.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -27,15 +28,16 @@ def read(latex: str, names: Iterable[str] = ()) -> Node:
     `latex` has at most 2,000 characters; `names` are those of the givens as they stand in it: those of functions end in "()", those of
     families show an index, `W_Q^{(h)}`. Raises Malformed, with the place, and what was expected there.
     """
-    return _whole(latex, names, _Parser.formula)
+    return _whole(latex, tuple(names), _Parser.formula)
 
 
 def read_expression(latex: str, names: Iterable[str] = ()) -> Node:
     """Read one expression, without any relation; see `read`."""
-    return _whole(latex, names, _Parser.expression)
+    return _whole(latex, tuple(names), _Parser.expression)
 
 
-def _whole(latex: str, names: Iterable[str], rule: Callable[["_Parser"], Node]) -> Node:
+@functools.lru_cache(maxsize=4096)
+def _whole(latex: str, names: tuple[str, ...], rule: Callable[["_Parser"], Node]) -> Node:
     try:
         parser = _Parser(latex, names)
         tree = rule(parser)

@@ -1,4 +1,4 @@
-"""What the lesson takes as given: two lines for a reader who left them open, many random starts, and backward passes with a wrong line."""
+"""What the lesson takes as given: sentences and how PyTorch learns them, two open lines, random starts, and passes with a wrong line."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +10,13 @@ from attn_course.formulas.givens import slopes
 from attn_course.reference import attention, softmax
 
 Gradients = Sequence[np.ndarray]  # (length, features) each
-Sentence = tuple[Sequence[int], int]  # two nouns and an ending
+Sentence = tuple[list[int], int]  # two nouns and an ending
+
+NOUNS, ENDINGS = ("cat", "dog", "clock", "stone"), ("tired", "curious", "heavy", "broken")
+RIGHT = (0, 0, 1, 1)  # an ending means the first noun of a pair, an animal, or the second
+READ: list[Sentence] = [([animal, thing], ending) for animal in (0, 1) for thing in (2, 3) for ending in (0, 2)]
+READ += [([1, 3], 1), ([1, 3], 3)]
+NEVER = [(1, 0), (1, 2), (3, 0), (3, 2)]  # an ending and a noun that it has not met
 
 MISTAKES = {  # a known wrong form of an equation, by its name there: the gradient whose line it spoils, and what is told of it
     "the same for every value": ("dV", "every row is the sum of all rows"),
@@ -35,6 +41,23 @@ def key_gradient(d_scores: np.ndarray, query: np.ndarray) -> np.ndarray:
 def or_ours(d_scores: Any, d_key: Any) -> tuple[Any, Any]:
     """Return the functions of the two turns: the reader's, or ours where the dots still stand."""
     return score_gradient if d_scores is ... else d_scores, key_gradient if d_key is ... else d_key
+
+
+def scores_by_torch(key_step: float) -> np.ndarray:
+    """Read the sentences over and over, in 500 steps of size 1 against PyTorch's gradient of -ln p, and return all scores (ending, noun).
+
+    `key_step`: the size of the steps of the keys. Queries start at zero, and each key with a 1 in a place of its own.
+    """
+    import torch
+
+    queries, keys = (start.double().requires_grad_() for start in (torch.zeros(4, 4), torch.eye(4)))
+    for pair, ending in 500 // len(READ) * READ:
+        loss = -torch.log_softmax(keys[pair] @ queries[ending] / 2, dim=0)[RIGHT[ending]]
+        d_queries, d_keys = torch.autograd.grad(loss, (queries, keys))
+        with torch.no_grad():
+            queries -= d_queries
+            keys -= key_step * d_keys
+    return (queries @ keys.T / 2).detach().numpy()
 
 
 def share_found(sentences: Sequence[Sentence], asked: Sequence[Sentence], right: Sequence[int], *, starts: int) -> float:

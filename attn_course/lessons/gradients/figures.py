@@ -46,8 +46,8 @@ def row_on_wires(tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, value
     mean = float(p @ cost)
     d_s = p * (cost - mean)
     d_q, d_k, d_v = d_s @ k / 2, np.outer(d_s, q) / 2, np.outer(p, d_z)
-    rows = FIRST_ROW + ROW * np.arange(len(tokens))
-    middle, top, bottom = float(rows.mean()), FIRST_ROW - 30, float(rows[-1]) + 58
+    rows = [float(FIRST_ROW + ROW * row) for row in range(len(tokens))]
+    middle, top, bottom = (rows[0] + rows[-1]) / 2, FIRST_ROW - 30, rows[-1] + 58
     drawing = Diagram("row-on-wires", 936, bottom + 4)
     columns = ((255, 76), (423, 124), (614, 138))
     match, softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in columns)
@@ -101,7 +101,7 @@ def row_on_wires(tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, value
 
 
 def _few(entries: ArrayLike) -> str:
-    """Return a number, or several in parentheses: whole if it has at most three digits behind the point, and else with two of them."""
+    """Return a number, or several in parentheses: exact where three digits behind the point are enough, and else with two of them."""
     found = np.asarray(entries, dtype=float)
     if found.ndim:
         return f"({', '.join(map(_few, found))})"

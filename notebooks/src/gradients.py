@@ -51,8 +51,8 @@ figures.machine()
 import numpy as np
 
 Q = 2 * np.array([[np.log(3), np.log(2), 0, 0]])
-K = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])  # cat, dog, clock
-V = np.array([[2, 1], [0, 1], [2, 0]])
+K = np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])  # cat, dog, clock
+V = np.array([[2.0, 1], [0, 1], [2, 0]])
 target = np.array([[0.4, 1.9]])
 
 S = Q @ K.T / 2
@@ -181,9 +181,9 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The dog should get a higher score. Will its key do that, or the query? Both, and the three questions say how. In $s_{ij} = \sum_c Q_{ic}
-# K_{jc} / \sqrt{d_k}$ an entry $Q_{ic}$ of query $i$ touches the scores of row $i$, one for each key, and moves $s_{ij}$ at the rate
-# $K_{jc} / \sqrt{d_k}$. So the sum runs over the keys:
+# The dog should get a higher score. Will its key do that, or the query? Both, and the three questions say how. In
+# $s_{ij} = \sum_c Q_{ic} K_{jc} / \sqrt{d_k}$ an entry $Q_{ic}$ of query $i$ touches the scores of row $i$, one for each key, and moves
+# $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$. So the sum runs over the keys:
 #
 # $$dQ_{ic} = \sum_{j=1}^{T_k} dS_{ij}\, \frac{K_{jc}}{\sqrt{d_k}}$$
 #
@@ -221,9 +221,9 @@ print("query", dQ.round(3), " keys", *dK.round(2))
 figures.row_on_wires(["cat", "dog", "clock"], Q[0], K, V, target[0])
 
 # %% [markdown] id="circuit-notice" tags=["answer"]
-# Half of $0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)$ is $dQ = (-0.075, 0.15, 0.075, 0)$. Each key gets a multiple of $q /
-# 2 = (1.1, 0.69, 0, 0)$, and only that of the dog a negative one, $-0.45$. So a step adds a piece of the query to the key of the dog, and
-# takes pieces away from the other two.
+# Half of $0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)$ is $dQ = (-0.075, 0.15, 0.075, 0)$. Each key gets a multiple of
+# $q / 2 = (1.1, 0.69, 0, 0)$, and only that of the dog a negative one, $-0.45$. So a step adds a piece of the query to the key of the
+# dog, and takes pieces away from the other two.
 
 # %% [markdown] id="pieces"
 # Query $i$ and key $j$ meet in both sums with the same factor, $dS_{ij} / \sqrt{d_k}$. If it is negative, a step against the gradient adds
@@ -262,7 +262,8 @@ def loss(key):
 nudge = np.zeros((3, 4))
 nudge[1, 0] = 1e-4
 slope = (loss(K + nudge) - loss(K - nudge)) / 2e-4
-print(f"by differences {slope:.4f}, by our formula {dK[1, 0]:.4f}")
+_, dK, _ = backward(Q, K, V, dZ)
+print(f"by differences {slope:.4f}, by your program {dK[1, 0]:.4f}")
 
 # %% [markdown] id="autograd"
 # The other check is PyTorch, now with three queries and different sizes, since with $d_k = d_v$ a wrong division by $\sqrt{d_v}$ would pass:

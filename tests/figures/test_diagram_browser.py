@@ -67,7 +67,7 @@ def drawings(shown) -> str:
     memory(3, 4, (2, 3))
     aligner()
     masked(TOKENS, QUERY[0] @ KEY[0].T, np.tri(7), query=4)
-    row_on_wires(TOKENS, np.zeros(7), np.ones((7, 2)), [1, -2])
+    row_on_wires(TOKENS, np.zeros(4), np.ones((7, 4)), np.ones((7, 2)), [1, -2])
     return "".join(drawn.html for drawn in shown[::2])
 
 

@@ -24,8 +24,9 @@ DRAWN = [
     ),
 ]
 REFUSED = [
-    (partial(figures.row_on_wires, TOKENS, [0.0, 0.0], np.ones((3, 2)), [1.0, 0.0]), "scores must have shape"),
-    (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 1)), [1.0, 0.0]), "value must have shape"),
+    (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 4)), np.ones((3, 2)), [1.0, 0.0]), "query must have shape"),
+    (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((2, 4)), np.ones((3, 2)), [1.0, 0.0]), "keys must have shape"),
+    (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((3, 4)), np.ones((3, 1)), [1.0, 0.0]), "values must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
 ]
 
@@ -34,15 +35,18 @@ class TestPictures(Pictures):
     """Learned scores."""
 
 
-def test_a_row_on_wires_says_its_values_and_the_gradients_that_are_found_by_hand(shown):
-    # weights 1/2, 1/4, 1/4; costs 4, 0, -12, whose mean is -1; so the gradients are 5/2, 1/4 and -11/4
-    figures.row_on_wires(TOKENS, np.log([2.0, 1.0, 1.0]), [[2, 1], [0, 5], [-6, 3]], d_output=[2, 0])
+def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_hand(shown):
+    # weights 1/2, 1/4, 1/4; costs 4, 0, -12, whose mean is -1; so the gradients of the scores are 5/2, 1/4 and -11/4
+    query, keys = [np.log(4), 0, 0, 0], [[1, 0, 0, 2], [0, 0, 0, 4], [0, 8, 0, 0]]
+    figures.row_on_wires(TOKENS, query, keys, [[2, 1], [0, 5], [-6, 3]], target=[-2.5, 2.5])
     drawn = shown.pop(0)
-    assert "become the weights (1/2, 1/4, 1/4), the output (−1/2, 5/2) and the loss −1. Back: the gradient is (2, 0)" in drawn.alt
+    assert "become the weights (0.5, 0.25, 0.25), the output (−0.5, 2.5) and the loss 2. Back: the gradient is (2, 0)" in drawn.alt
     assert "(4, 0, −12) at the weights" in drawn.alt
-    assert "their mean, −1, and times the weights it is (5/2, 1/4, −11/4) at the scores." in drawn.alt
+    assert "their mean, −1, and times the weights it is (2.5, 0.25, −2.75) at the scores." in drawn.alt
+    assert "It is (1.25, −11, 0, 3) at the query, (1.73, 0, 0, 0), (0.17, 0, 0, 0), (−1.91, 0, 0, 0) at the keys" in drawn.alt
+    assert "and (1, 0), (0.5, 0), (0.5, 0) at the values." in drawn.alt
     texts = ["".join(text.itertext()) for text in svg_of(drawn).iter("text")]
-    assert {"0.69", "exp(0.69) / 4", "1/2 · (4 + 1)", "5/2", "1/4 · (−12 + 1)", "1/2 · (2, 1)", "mean δ = −1"} <= {*texts}
+    assert {"0.69", "1.39 / 2", "2 / 4", "0.5 · (4 + 1)", "2.5", "0.25 · (−12 + 1)", "0.5 · (2, 1)", "mean δ = −1"} <= {*texts}
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -1,7 +1,6 @@
 """Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
-FIRST_ROW, ROW = 98, 54  # of the picture of a row, in pixels
-LARGEST_DENOMINATOR = 20
+FIRST_ROW, ROW = 164, 58  # of the picture of a row, in pixels
 
 
 def machine() -> None:
@@ -31,23 +29,29 @@ def machine() -> None:
     show_machine("backwards")
 
 
-def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_output: ArrayLike) -> None:
-    """Show one row from its scores to the loss `d_output` times output: on each wire the value, and below it the gradient.
+def row_on_wires(tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, values: ArrayLike, target: ArrayLike) -> None:
+    """Show one query from its keys to the loss, half the squared distance to the target: on each wire a number, below it the gradient.
 
-    `tokens`: the words, at most 7 letters each. `scores` (n,). `value` (n, 2), `d_output` (2,): small whole numbers. Raises ValueError if
-    shapes do not fit.
+    `tokens`: the words, at most 7 letters each. `query` (4,), `keys` (n, 4), `values` (n, 2), `target` (2,): numbers of few digits. Raises
+    ValueError if shapes do not fit.
     """
-    s, v, d_z = same_shape("scores", scores, len(tokens)), same_shape("value", value, len(tokens), 2), same_shape("d_output", d_output, 2)
+    q, t = same_shape("query", query, 4), same_shape("target", target, 2)
+    k, v = same_shape("keys", keys, len(tokens), 4), same_shape("values", values, len(tokens), 2)
+    s = k @ q / 2
     powers = np.exp(s)
     p = powers / powers.sum()
-    z, cost = p @ v, v @ d_z
+    z = p @ v
+    d_z = z - t
+    cost, loss = v @ d_z, _few(d_z @ d_z / 2)
     mean = float(p @ cost)
     d_s = p * (cost - mean)
-    rows = FIRST_ROW + ROW * np.arange(len(tokens))
-    middle, top, bottom = float(rows.mean()), FIRST_ROW - 30, float(rows[-1]) + 60
-    drawing = Diagram("row-on-wires", 618, bottom + 4)
-    softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in ((182, 112), (334, 92)))
-    loss, end = drawing.box(Area(510, middle, 92, 56)), drawing.circle((602, middle), "L")
+    d_q, d_k, d_v = d_s @ k / 2, np.outer(d_s, q) / 2, np.outer(p, d_z)
+    rows = [float(FIRST_ROW + ROW * row) for row in range(len(tokens))]
+    middle, top, bottom = (rows[0] + rows[-1]) / 2, FIRST_ROW - 30, rows[-1] + 58
+    drawing = Diagram("row-on-wires", 936, bottom + 4)
+    columns = ((255, 76), (423, 124), (614, 138))
+    match, softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in columns)
+    far, end = drawing.box(Area(820, middle, 98, 56)), drawing.circle((919, middle), "L")
 
     def say(x: float, y: float, forward: str, back: str, apart: float = 20, **look: Any) -> None:
         drawing.text((x, y + 5 - apart / 2), forward, **look)
@@ -57,42 +61,52 @@ def row_on_wires(tokens: Sequence[str], scores: ArrayLike, value: ArrayLike, d_o
         start, stop = left.right[0], right.left[0]
         drawing.arrow((start, y - 3.5), (stop, y - 3.5))
         drawing.arrow((stop, y + 3.5), (start, y + 3.5), role="gradient")
-        say((start + stop) / 2, y, forward, back, apart=28)
+        say((start + stop) / 2, y, forward, back, apart=28, small=True)
 
-    for x, forward, back in ((101, "S", "dS"), (182, "softmax", "P (dP − δ)"), (263, "P", "dP"), (334, "P V", "dZ V^T"), (422, "Z", "dZ")):
-        say(x, 34, forward, back, symbol=True)
     say(40, 34, "forward →", "← back", small=True)
-    less = f"− {_exact(mean)}" if mean >= 0 else f"+ {_exact(-mean)}"
-    for y, token, *numbers in zip(rows, tokens, s, p, v, cost, d_s, strict=True):
-        score, weight, row, each, d_score = map(_exact, numbers)
-        wire(drawing.box(Area(40, y, 72, 30), token), softmax, y, score, d_score)
-        say(softmax.x, y, f"exp({score}) / {_exact(powers.sum())}", f"{weight} · ({each} {less})", small=True)
-        wire(softmax, mixture, y, weight, each)
-        say(mixture.x, y, f"{weight} · {row}", f"dZ · {row}", small=True)
-    drawing.text((softmax.x, bottom - 12), f"mean δ = {_exact(mean)}", role="gradient")
-    drawing.text((mixture.x, bottom - 12), "their sum")
-    wire(mixture, loss, middle, _exact(z), _exact(d_z))
-    say(loss.x, middle, f"{_exact(d_z)} · Z", _exact(d_z), small=True)
-    wire(loss, end, middle, _exact(d_z @ z), "1")
+    names = ["K dK", "S dS", "softmax P(dP−δ)", "P dP", "P·V dV", "Z dZ"]
+    for x, (forward, back) in zip((142, 327, 423, 515, 614, 727), map(str.split, names), strict=True):
+        say(x, 34, forward, back, symbol=True)
+    asking = drawing.box(Area(match.x, 84, 222, 44))
+    say(match.x, 84, f"q = {_few(q)}", f"dq = {_few(d_q)}", small=True)
+    drawing.arrow((match.x - 3.5, asking.bottom[1]), (match.x - 3.5, top))
+    drawing.arrow((match.x + 3.5, top), (match.x + 3.5, asking.bottom[1]), role="gradient")
+    less = f"− {_few(mean)}" if mean >= 0 else f"+ {_few(-mean)}"
+    for row, (y, token) in enumerate(zip(rows, tokens, strict=True)):
+        weight = _few(p[row])
+        wire(drawing.box(Area(36, y, 64, 30), token), match, y, _few(k[row]), _few(d_k[row]))
+        drawing.text((match.x, y + 5), f"{_few(k[row] @ q)} / 2", small=True)
+        wire(match, softmax, y, _few(s[row]), _few(d_s[row]))
+        say(softmax.x, y, f"{_few(powers[row])} / {_few(powers.sum())}", f"{weight} · ({_few(cost[row])} {less})", small=True)
+        wire(softmax, mixture, y, weight, _few(cost[row]))
+        say(mixture.x, y, f"{weight} · {_few(v[row])}", f"dv = {_few(d_v[row])}", small=True)
+    drawing.text((match.x, bottom - 10), "q · k / 2")
+    drawing.text((softmax.x, bottom - 10), f"mean δ = {_few(mean)}", role="gradient")
+    drawing.text((mixture.x, bottom - 10), "their sum")
+    wire(mixture, far, middle, _few(z), _few(d_z))
+    drawing.text((far.x, middle), "½ |z − t|²")
+    drawing.text((far.x, middle + 19), f"t = {_few(t)}", small=True)
+    wire(far, end, middle, loss, "1")
     caption = (
-        "Above each pair of arrows stands what goes forward, a value; below it, in colour, what comes back, its gradient. In each row of "
-        "the softmax the mean cost δ is subtracted from the cost of the weight, and the weight multiplies the difference."
+        "Above each pair of arrows stands what goes forward, a number or a vector; below it, in colour, what comes back, its gradient. In "
+        "each row of the softmax the mean cost δ is subtracted from the cost of the weight, and the weight multiplies the difference."
     )
     alt = (
-        f"A chain from the scores of {', '.join(tokens)} to the loss. Forward: the scores {_exact(s)} become the weights {_exact(p)}, the "
-        f"output {_exact(z)} and the loss {_exact(d_z @ z)}. Back: the gradient is {_exact(d_z)} at the output and {_exact(cost)} at the "
-        f"weights, their costs; less their mean, {_exact(mean)}, and times the weights it is {_exact(d_s)} at the scores."
+        f"A circuit from the query {_few(q)} and the keys of {', '.join(tokens)} to the loss. Forward: the scores {_few(s)} become the "
+        f"weights {_few(p)}, the output {_few(z)} and the loss {loss}. Back: the gradient is {_few(d_z)} at the output and {_few(cost)} at "
+        f"the weights, their costs; less their mean, {_few(mean)}, and times the weights it is {_few(d_s)} at the scores. It is "
+        f"{_few(d_q)} at the query, {', '.join(map(_few, d_k))} at the keys and {', '.join(map(_few, d_v))} at the values."
     )
-    publish_diagram(drawing.finish(title="One row forward and back", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="One query forward and back", caption=caption, alt=alt))
 
 
-def _exact(entries: ArrayLike) -> str:
-    """Return a number, or several in parentheses; as fractions where their denominators are small."""
+def _few(entries: ArrayLike) -> str:
+    """Return a number, or several in parentheses: exact where three digits behind the point are enough, and else with two of them."""
     found = np.asarray(entries, dtype=float)
     if found.ndim:
-        return f"({', '.join(map(_exact, found))})"
-    fraction = Fraction(float(found)).limit_denominator(LARGEST_DENOMINATOR)
-    return str(fraction).replace("-", "−") if np.isclose(float(fraction), found, atol=1e-12) else number(float(found))
+        return f"({', '.join(map(_few, found))})"
+    digits = 3 if np.isclose(np.round(found, 3), found, atol=1e-9) else 2
+    return number(float(found), digits).rstrip("0").rstrip(".")
 
 
 def learned_scores(

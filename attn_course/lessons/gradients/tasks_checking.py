@@ -1,25 +1,18 @@
-"""What the lesson takes as given: two lines for a reader who left them open, many random starts, and backward passes with a wrong line."""
+"""What the lesson takes as given: sentences and how PyTorch learns them, two lines for a reader who left them open, many random starts."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas.givens import slopes
-from attn_course.reference import attention, softmax
+Sentence = tuple[list[int], int]  # two nouns and an ending
 
-Gradients = Sequence[np.ndarray]  # (length, features) each
-Sentence = tuple[Sequence[int], int]  # two nouns and an ending
-
-MISTAKES = {  # a known wrong form of an equation, by its name there: the gradient whose line it spoils, and what is told of it
-    "the same for every value": ("dV", "every row is the sum of all rows"),
-    "summed over the queries": ("dP", "every row is the sum of all rows"),
-    "normalised like the weights": ("dP", "softmax(dZ Vᵀ) instead of dZ Vᵀ"),
-    "the softmax treated entry by entry": ("dS", "the mean cost is not subtracted"),
-    "the deltas of all queries added up": ("dS", "the mean costs of all queries are subtracted"),
-    "the scale forgotten in the backward pass": ("dQ", "not divided by the root of the width"),
-}
+NOUNS, ENDINGS = ("cat", "dog", "clock", "stone"), ("tired", "curious", "heavy", "broken")
+RIGHT = (0, 0, 1, 1)  # an ending means the first noun of a pair, an animal, or the second
+READ: list[Sentence] = [([animal, thing], ending) for animal in (0, 1) for thing in (2, 3) for ending in (0, 2)]
+READ += [([1, 3], 1), ([1, 3], 3)]
+NEVER = [(1, 0), (1, 2), (3, 0), (3, 2)]  # an ending and a noun that it has not met
 
 
 def score_gradient(weights: np.ndarray, output: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> np.ndarray:
@@ -35,6 +28,23 @@ def key_gradient(d_scores: np.ndarray, query: np.ndarray) -> np.ndarray:
 def or_ours(d_scores: Any, d_key: Any) -> tuple[Any, Any]:
     """Return the functions of the two turns: the reader's, or ours where the dots still stand."""
     return score_gradient if d_scores is ... else d_scores, key_gradient if d_key is ... else d_key
+
+
+def scores_by_torch(key_step: float) -> np.ndarray:
+    """Read the sentences over and over, in 500 steps of size 1 against PyTorch's gradient of -ln p, and return all scores (ending, noun).
+
+    `key_step`: the size of the steps of the keys. Queries start at zero, and each key with a 1 in a place of its own.
+    """
+    import torch
+
+    queries, keys = (start.double().requires_grad_() for start in (torch.zeros(4, 4), torch.eye(4)))
+    for pair, ending in 500 // len(READ) * READ:
+        loss = -torch.log_softmax(keys[pair] @ queries[ending] / 2, dim=0)[RIGHT[ending]]
+        d_queries, d_keys = torch.autograd.grad(loss, (queries, keys))
+        with torch.no_grad():
+            queries -= d_queries
+            keys -= key_step * d_keys
+    return (queries @ keys.T / 2).detach().numpy()
 
 
 def share_found(sentences: Sequence[Sentence], asked: Sequence[Sentence], right: Sequence[int], *, starts: int) -> float:
@@ -58,52 +68,3 @@ def share_found(sentences: Sequence[Sentence], asked: Sequence[Sentence], right:
         keys[:, pair[right[ending]]] += along
         keys[:, pair[1 - right[ending]]] -= along
     return float(np.mean([lead(*sentence)[1] > 0 for sentence in asked]))
-
-
-def agreeing(gradients: Gradients, arrays: Gradients, d_output: np.ndarray) -> list[str]:
-    """Name those of dQ, dK and dV that agree with central differences of a loss, the sum of `d_output` times the output."""
-    query, key, value = arrays
-
-    def rates(output: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> np.ndarray:
-        return slopes(lambda moved: np.vdot(d_output, output(moved)), at).reshape(at.shape)
-
-    found = (
-        rates(lambda moved: attention(moved, key, value), query),
-        rates(lambda moved: attention(query, moved, value), key),
-        rates(lambda moved: attention(query, key, moved), value),
-    )
-    return [name for name, one, other in zip(("dQ", "dK", "dV"), gradients, found, strict=True) if np.allclose(one, other)]
-
-
-class Suspect:
-    """A backward pass with one wrong line; `line` names what that line makes, `told` says what is wrong with it."""
-
-    def __init__(self, mistake: str) -> None:
-        self.mistake, (self.line, self.told) = mistake, MISTAKES[mistake]
-
-    def __call__(self, query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
-        """Return dQ, dK and dV, not all of them right."""
-        is_it = self.mistake.__eq__
-        root = math.sqrt(query.shape[1])
-        weights = softmax(query @ key.T / root)
-        d_value = weights.T @ d_output
-        if is_it("the same for every value"):
-            d_value = np.ones_like(d_value) * d_value.sum(axis=0)
-        d_weights = d_output @ value.T
-        if is_it("summed over the queries"):
-            d_weights = np.ones_like(d_weights) * d_weights.sum(axis=0)
-        elif is_it("normalised like the weights"):
-            d_weights = softmax(d_weights)
-        delta = (weights * d_weights).sum(axis=1, keepdims=True)
-        if is_it("the softmax treated entry by entry"):
-            delta = np.zeros_like(delta)
-        elif is_it("the deltas of all queries added up"):
-            delta = np.ones_like(delta) * delta.sum()
-        d_scores = weights * (d_weights - delta)
-        d_query = d_scores @ key / (1.0 if is_it("the scale forgotten in the backward pass") else root)
-        return d_query, key_gradient(d_scores, query), d_value
-
-
-def suspects(seed: int, count: int = 3) -> list[Suspect]:
-    """Draw some passes with a mistake each, no two of them the same."""
-    return [Suspect(str(mistake)) for mistake in np.random.default_rng(seed).permutation([*MISTAKES])[:count]]

@@ -48,12 +48,12 @@ def named(answers, rings):
 
 
 # %% [markdown] id="hook-train"
-# Training takes 300 steps on 64 new rings each, and the steps shrink towards the end. (NumPy draws the first weights, so that you get ours.)
+# Training takes 300 steps on 64 new rings each, and the steps shrink towards the end:
 
 
 # %% id="hook-loop"
 def train(model, steps=300):
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # so that you get our numbers
     for w in model.parameters():
         w.data = torch.tensor(rng.normal(0, 0.2, w.shape)).float()
     adam = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -90,15 +90,15 @@ figures.ring_maps(torch.cat(maps))
 # %% [markdown] id="why"
 # ## What does the one head lack?
 #
-# It mixes what it reads before and after in nearly equal parts, and this mixture is all that the linear map gets. Two heads give it two, each
-# nearly pure. In our machine, heads work in the lit boxes:
+# It mixes what it reads before and after in nearly equal parts, and this mixture is all that the linear map gets. Two heads give it two,
+# each nearly pure. In our machine, heads work in the lit boxes:
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="why-line"
-# Why is one mixture not enough? Let a head always give the place before the weight 0.6 and the place after 0.4, and let there be two colours,
-# *red* with the number 0 and *blue* with the number 1:
+# Why is one mixture not enough? Let a head always give the place before the weight 0.6 and the place after 0.4, and let there be two
+# colours, *red* with the number 0 and *blue* with the number 1:
 #
 # | before | after | mixture |
 # |---|---|---|
@@ -107,13 +107,13 @@ figures.machine()
 # | blue | red | $0.6 \cdot 1 + 0.4 \cdot 0 = 0.6$ |
 # | blue | blue | $0.6 \cdot 1 + 0.4 \cdot 1 = 1$ |
 #
-# A single cut, between 0.4 and 0.6, tells us the colour before. But *after* is blue at 0.4 and 1 and red at 0 and 0.6, and no single cut
-# parts these. Would other numbers help, or a wider head?
+# A single cut, between 0.4 and 0.6, tells us the colour before. But the colour *after* is blue at 0.4 and 1 and red at 0 and 0.6, and no
+# single cut parts these. Would other numbers help, or a wider head?
 
 # %% [markdown] id="why-both"
 # They would not, if the weights do not depend on the colours. Let the place before always get the weight $p_-$ and the place after $p_+$.
-# Then all that happens between colours and answers is linear. Take rings that differ in these two places only, and subtract the answer for
-# "red comes after" from the one for "blue comes after". With $x$ before and $y$ after, the difference is
+# Then all that happens between colours and answers is linear. Take rings that differ in these two places only, and subtract the map's
+# number for "red comes after" from its number for "blue comes after". With $x$ before and $y$ after, the difference is
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -189,8 +189,6 @@ for name, columns in readers.items():
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
-#
-# (Formulas and the next figure count heads from 1, code from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -296,7 +294,7 @@ z = np.array([mine(each) for each in x.numpy()])
 print("as PyTorch's layer:", np.allclose(z, two.layer(x, x, x)[0], atol=1e-4))
 
 # %% [markdown] id="silence-ring"
-# It does. Now we silence head 0 of the ring's layer, and then head 1. **Predict** from their maps in section {section}`hook` which neighbour
+# It does. Now we silence head 0, and then head 1. **Predict** from their maps in section {section}`hook` which neighbour
 # is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
@@ -389,8 +387,8 @@ def copied(silent, seed=0):
 # We stored such shares for six texts: without head 0, without the eight others of its layer, which together add a longer vector, and without
 # the three other heads that look back. The model also guessed the tokens of a story, in which there is less to copy.
 #
-# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet, for
-# the maps alone do not tell.
+# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet,
+# for the maps do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -402,14 +400,15 @@ for name in SILENT:
     print(f"    copies {right.min():.2f} to {right.max():.2f}, story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0, at most an eighth of the random tokens is right in any of the six texts. Without the eight others, or the three that look
+# Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look
 # back, the model keeps more than half of its copying. So neither a large loss in layer 16 nor the loss of other heads that look back is
 # enough to stop it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not
 # simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on.
 
-# %% [markdown] id="real-yours"
-# If the model is on your machine, `copied([])`, `copied([0])` and `copied(range(1, 9))` show three of these on another text. But one text is
-# poor evidence: of the one with `seed=7`, even the whole model hardly copies anything.
+# %% id="real-yours" tags=["live"]
+if model.is_here:  # another text; that of seed=7 even the whole model hardly copies
+    for silent in ([], [0], range(1, 9)):
+        print(f"without heads {[*silent]}: {copied(silent):.2f}")
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -469,9 +468,9 @@ for name in MODELS:
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
 # Each head has a map of features of its own, for the places that $P_h$ chooses. What if each chooses one place for sure, $\Delta_h$ steps
-# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$, and zero beyond the ends of the text. With $W_h$ for the map of
-# features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of the filter for each head (Cordonnier
-# et al., 2020), and the ring's two heads are close to one with the shifts $-1$ and $1$:
+# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (Beyond the ends of the text it is zero, which no softmax
+# gives.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of
+# the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the shifts $-1$ and $1$:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 
@@ -500,13 +499,13 @@ for name in MODELS:
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 
 # %% [markdown] id="shared"
-# To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019; Ainslie et al., 2023), as in SmolLM2. With
-# $H_{kv}$ key heads, and heads counted from 0:
+# To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key
+# heads, and heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \label{grouped-query-attention}$$
 #
-# Here PyTorch computes nine query heads on three key heads at once, and we compute one token after the other:
+# PyTorch computes nine query heads on three key heads at once, and we one token after the other:
 
 # %% id="cache-code"
 from torch.nn.functional import scaled_dot_product_attention

@@ -32,13 +32,46 @@ class Ring(nn.Module):
         return self.names(z).unflatten(-1, (2, 8)), weights
 
 
+# %% [markdown] id="hook-named"
+# Rolled on by one place, the ring shows the colour before each place, and rolled back, the one after. How often is each named right?
+
+
+# %% id="hook-right"
+def neighbours(rings):  # the colours before and after each place
+    return torch.stack([rings.roll(1, dims=1), rings.roll(-1, dims=1)], dim=-1)
+
+
+def named(answers, rings):
+    right = answers.argmax(dim=-1) == neighbours(rings)
+    before, after = right.float().mean(dim=(0, 1))
+    return f"before {before:.2f}, after {after:.2f}"
+
+
 # %% [markdown] id="hook-train"
-# We train it once with one head of width 32 and once with two of width 16, and `named` counts on other rings how often it names the two
-# colours right. (`train` takes 300 steps of Adam, on new rings each time.)
+# Training takes 300 steps on 64 new rings each, and the steps shrink towards the end:
+
+
+# %% id="hook-loop"
+def train(model, steps=300):
+    rng = np.random.default_rng(0)  # so that you get our numbers
+    for w in model.parameters():
+        w.data = torch.tensor(rng.normal(0, 0.2, w.shape)).float()
+    adam = torch.optim.Adam(model.parameters(), lr=0.01)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
+    for _ in range(steps):
+        rings = torch.tensor(rng.integers(8, size=(64, 8)))
+        answers, right = model(rings)[0].flatten(0, 2), neighbours(rings).flatten()
+        nn.functional.cross_entropy(answers, right).backward()
+        adam.step()
+        slower.step()
+        adam.zero_grad()
+    return model.requires_grad_(False)
+
+
+# %% [markdown] id="hook-bet"
+# We train one head of width 32, then two of width 16, and ask both about other rings:
 
 # %% id="hook-result"
-from attn_course.lessons.heads.experiments_given import named, train
-
 one, two = train(Ring(n_heads=1)), train(Ring(n_heads=2))
 rings = torch.tensor(np.random.default_rng(2).integers(8, size=(1024, 8)))
 print("one head:", named(one(rings)[0], rings))
@@ -55,11 +88,10 @@ maps = [model(rings)[1].mean(dim=0) for model in (one, two)]
 figures.ring_maps(torch.cat(maps))
 
 # %% [markdown] id="why"
-# ### What does the one head lack?
+# ## What does the one head lack?
 #
-# The only head mixes what it reads before and after in nearly equal parts, and this one mixture is all that the linear map gets. Two heads
-# give it two mixtures, each nearly pure. In the machine of lesson {lesson}`attention`, heads work side by side in the lit boxes. (The ring
-# neither masks nor adds $X$.)
+# It mixes what it reads before and after in nearly equal parts, and this mixture is all that the linear map gets. Two heads give it two,
+# each nearly pure. In our machine, heads work in the lit boxes:
 
 # %% id="machine"
 figures.machine()
@@ -70,28 +102,38 @@ figures.machine()
 #
 # | before | after | mixture |
 # |---|---|---|
-# | red | red | 0 |
-# | red | blue | 0.4 |
-# | blue | red | 0.6 |
-# | blue | blue | 1 |
+# | red | red | $0.6 \cdot 0 + 0.4 \cdot 0 = 0$ |
+# | red | blue | $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$ |
+# | blue | red | $0.6 \cdot 1 + 0.4 \cdot 0 = 0.6$ |
+# | blue | blue | $0.6 \cdot 1 + 0.4 \cdot 1 = 1$ |
 #
 # A single cut, between 0.4 and 0.6, tells us the colour before. But the colour *after* is blue at 0.4 and 1 and red at 0 and 0.6, and no
-# single cut parts these.
+# single cut parts these. Would other numbers help, or a wider head?
 
 # %% [markdown] id="why-both"
-# It is the same in a head of any width and with any colours, if the weights do not depend on the colours and a linear map names them. On
-# rings that differ in these two places only, take the map's output for one colour minus its output for another. This is the weight before
-# times a number of the colour before, plus the weight after times that of the colour after, plus a constant. Its sign decides.
+# They would not, if the weights do not depend on the colours. Let the place before always get the weight $p_-$ and the place after $p_+$.
+# Then all that happens between colours and answers is linear. Take rings that differ in these two places only, and subtract the map's
+# number for "red comes after" from its number for "blue comes after". With $x$ before and $y$ after, the difference is
+#
+# $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
+#
+# The function $f$ makes one number of a colour, however wide the head is, and $c$ holds all that stays the same.
 
 # %% [markdown] id="why-cut"
-# Call the colour with the larger number blue. If the place before has the larger weight, the difference grows from *red, red* to *red,
-# blue*, *blue, red* and *blue, blue*. There the colour after is red, blue, red, blue, and no single limit parts these. By symmetry, if the
-# place after has the larger weight, the colour before cannot always be named; with equal weights, neither can.
+# Whoever names the colour after has $D > 0$ if it is blue and $D < 0$ if it is red, whatever comes before. So both of these are positive:
+#
+# $$\begin{aligned}
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= p_+ \bigl(f(\mathrm{blue}) - f(\mathrm{red})\bigr) > 0 \\
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-) \bigl(f(\mathrm{blue}) - f(\mathrm{red})\bigr) > 0
+# \end{aligned}$$
+#
+# No weight is negative, so the first line says $f(\mathrm{blue}) > f(\mathrm{red})$, and then the second says $p_+ > p_-$. To name the
+# colour *before*, with an $f$ of its own, takes $p_- > p_+$ for the same reason. One head has one pair of weights, so it cannot do both. Two
+# heads have a pair each, at best $1, 0$ and $0, 1$, and an $f$ each, so each can serve one side.
 
 # %% [markdown] id="why-conditions"
-# The trained head gives the place before 0.50 and the place after 0.46, hardly changing from ring to ring (section {section}`more`), so we
-# cannot expect it to name the colour after. Training made it name the one before. (A network behind the head may cut three times, enough
-# for this table.)
+# The trained head gives the place before 0.50 and the place after 0.46, hardly changing from ring to ring, so we can expect it to name the
+# colour before only. (Section {section}`more` puts a network behind it, which may cut more often.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -133,21 +175,20 @@ for name, columns in readers.items():
     print(f"{name}: {output[0].round(2)}")
 
 # %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head gives "the" and "cat" the same score, so
-# less than one half each, and returns less of both. Two heads found a word each, while the wide head had to share its one row between them.
+# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head scores "the" and "cat" alike, with
+# $\ln 8 / \sqrt{2} = 1.47$, so the powers of $e$ are 4.35, 4.35 and 1. Each of the two words gets $4.35 / 9.70 = 0.448$, and the head
+# returns $0.448 \cdot 2 = 0.90$ and $0.448 \cdot 3 = 1.35$. Two heads found a word each; the wide one had to share its row between them.
 
 # %% [markdown] id="columns"
-# Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries of $H$ heads is to give each head a narrow matrix of its own:
+# Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries of $H$ heads is to give each head a narrow matrix of its
+# own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# The input $X$ is not cut: every head reads all of its features. On its block, a head with queries and keys of width $d_k$ and values of
-# width $d_v$ is attention as before:
+# The input $X$ is not cut: every head reads all of its features. On its blocks, of widths $d_k$ and $d_v$, a head is attention as before:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
-#
-# (Formulas and the next figure count heads from 1, code and names such as "head 0" or "layer 16" from 0.)
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
@@ -173,7 +214,7 @@ def heads_ours(query, key, value, n_heads):
 my_heads = heads_ours if my_heads is ... else my_heads
 
 # %% [markdown] id="reshape"
-# ### Spot the mistake: the right shape, and wrong
+# ### Spot the mistake
 #
 # Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape. We change the last of four
 # positions. **Predict** in which cut every head notices it.
@@ -186,8 +227,8 @@ for cut in cuts:
     print("heads that notice:", (cut(queries) != cut(changed)).any(axis=(1, 2)))
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# In the first cut. No test of shapes finds the mistake in the second: `reshape` reads row by row, and puts all of position 0 and a third of
-# position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
+# Only in the first cut does every head notice it. The second has the same shape, but `reshape` reads row by row, and puts all of position 0
+# and a third of position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -242,48 +283,58 @@ class MyLayer:
         return my_layer_without(heads, self.w_output, silent)
 
 
+# %% [markdown] id="ring-class"
+# Does your class return what PyTorch's layer does? PyTorch keeps $W_Q$, $W_K$ and $W_V$ in one matrix, and all of them transposed:
+
+# %% id="ring-class-code"
+w_in, w_out = two.layer.in_proj_weight, two.layer.out_proj.weight
+mine = MyLayer(*np.split(w_in.numpy().T, 3, axis=1), w_out.numpy().T, n_heads=2)
+x = two.colour(rings) + two.place.weight
+z = np.array([mine(each) for each in x.numpy()])
+print("as PyTorch's layer:", np.allclose(z, two.layer(x, x, x)[0], atol=1e-4))
+
 # %% [markdown] id="silence-ring"
-# With the matrices of the ring's layer with two heads, your class should return what this layer does. (`matrices` gives $W_Q$, $W_K$,
-# $W_V$ and $W_O$ in NumPy, and `answers` is the linear map behind the layer.) Then we silence head 0, and then head 1. **Predict**
-# from their maps in section {section}`hook` which neighbour is still named each time.
+# It does. Now we silence head 0, and then head 1. **Predict** from their maps in section {section}`hook` which neighbour
+# is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
-from attn_course.lessons.heads.experiments_given import answers, matrices
-
-mine = MyLayer(*matrices(two.layer), n_heads=2)
-x = two.colour(rings) + two.place.weight
-ours, theirs = [mine(each) for each in x.numpy()], two.layer(x, x, x)[0]
-print("as PyTorch's layer:", np.allclose(ours, theirs, atol=1e-4))
 for silent in (0, 1):
-    z = [mine(each, silent) for each in x.numpy()]
-    print(f"without head {silent}: {named(answers(two, z), rings)}")
+    z = np.array([mine(each, silent) for each in x.numpy()])
+    answers = two.names(torch.tensor(z).float()).unflatten(-1, (2, 8))
+    print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Head 0 looks at the place before, so without it the colour before is guessed, and the colour after is still named every time. Without head
-# 1 it is the other way round.
+# Head 0 looks at the place before, so without it the colour before is guessed, while the colour after is named every time. Without head 1
+# it is the other way round.
 
 # %% [markdown] id="parameters"
-# The second row of weights costs no parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32, for one head of width 32 as for two of width 16.
+# The second row of weights costs nothing: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32, for one head of width 32 as for two of width 16.
 
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
-# The smallest SmolLM2 has 30 layers of nine heads, which do three things that yours do not do yet: queries and keys are turned by the place
-# of their token (lesson {lesson}`self_attention`), three neighbouring query heads share one head of keys and values (section
-# {section}`cache`), and a token sees no later one. Where a layer reads, `turned_and_shared` does the first two:
+# The smallest SmolLM2 has 30 layers of nine heads. Their queries and keys are turned by the place of their token (lesson
+# {lesson}`self_attention`, with 100,000 for 10,000), and three neighbouring query heads share one head of keys and values. So your class needs
+# another `read`, which cuts, turns, repeats, and puts side by side again:
 
 # %% id="real-class"
-from attn_course.lessons.heads.experiments_given import differs_by, turned_and_shared
+from attn_course.reference import rope
 
 
 class SmolLayer(MyLayer):
+    def cut(self, side):  # (tokens, heads * 64) -> (heads, tokens, 64)
+        return np.array(np.split(side, side.shape[1] // 64, axis=1))
+
     def read(self, x):
-        return turned_and_shared(*super().read(x))
+        q, k, v = (self.cut(x @ w) for w in self.w)
+        q, k = (rope(side, np.arange(len(x)), 1e5, "interleaved") for side in (q, k))
+        k, v = (np.repeat(side, 3, axis=0) for side in (k, v))  # three heads to nine
+        return [np.concatenate(side, axis=1) for side in (q, k, v)]
 
 
 # %% [markdown] id="real-hold"
-# For the third, `differs_by` gives your layer the text up to each token, keeps the last row, and compares it with what the heads of layer
-# 16 add, if the model is on your machine. (The cells after this one have stored answers.)
+# Besides, no token sees a later one. So we give your layer the text up to each token, keep its last row, and compare this with what the
+# heads of layer 16 add, if the model is on your machine:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -292,10 +343,12 @@ model, sentence = language_model(), "The cat sat because it was tired."
 if model.is_here:
     w = model.layer(16)
     mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
-    print(f"differs by {differs_by(mine, model, 16, sentence):.5f}")
+    read, added = model.around_heads(16, sentence)
+    rows = np.array([mine(read[: t + 1])[-1] for t in range(len(read))])
+    print(f"differs by {abs(rows - added).max():.5f}")
 
 # %% [markdown] id="real-look"
-# For us the largest difference was 0.00001, for numbers up to 15, which is rounding. So your class holds layer 16. Where do its heads look?
+# The largest difference was 0.00001 for us, of numbers up to 15, which is rounding: your class holds layer 16. Where do its heads look?
 
 # %% id="real-maps"
 maps = model.maps(sentence)
@@ -304,21 +357,38 @@ print("layers and heads that look back:", np.argwhere(back > 0.65).tolist())
 figures.two_heads(maps[16], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 3 looks mostly at the first token. Head 0 is one of four heads among 270 that give the token before more than 0.65 of their weight,
-# on average over this sentence. What is it good for? Where a text has "red sun", it can note at "sun" that "red" came before. When "red"
-# comes again, a later layer can look for this note, find "sun", and write it. So a model could copy, and SmolLM2 does:
+# Head 0 is one of four heads among 270 that give the token before more than 0.65 of their weight, on average over this sentence. Such a head
+# may serve to copy. At "sun" in "red sun" it can note that "red" came before. When "red" comes again, a later layer can look for this note,
+# find "sun", and write it. And SmolLM2 does copy:
 
 # %% id="real-text"
 words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
+# %% [markdown] id="real-hook"
+# Is head 0 needed for this? A head that passes on zeros is left out of the sum. So the model reads 50 random tokens and the same 50 again,
+# with zeros for some heads of layer 16, and we count which share of the second round it names right:
+
+# %% id="real-copied"
+from attn_course.modules import hooked
+
+
+def copied(silent, seed=0):
+    half = np.random.default_rng(seed).integers(1000, 20_000, size=50)
+    ids = torch.tensor(np.concatenate([half, half]))
+    kept = torch.tensor([[float(head not in silent)] for head in range(9)])
+    hooks = {"blocks.16.attention.heads": lambda z: z * kept}  # z is (tokens, 9, 64)
+    with torch.inference_mode(), hooked(model.network, hooks):
+        guesses = model.network(ids)[50:-1].argmax(dim=-1)
+    return (guesses == ids[51:]).float().mean()
+
+
 # %% [markdown] id="real-question"
-# We silence head 0 of layer 16; then the eight others of its layer together, which add a longer vector; then the three others that look
-# back. The model reads six texts of 50 random tokens followed by the same 50, and six pieces of a story. We count which share of the second
-# round, and of the story's next tokens, it names right.
+# We stored such shares for six texts: without head 0, without the eight others of its layer, which together add a longer vector, and without
+# the three other heads that look back. The model also guessed the tokens of a story, in which there is less to copy.
 #
-# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet: the maps
-# alone do not tell.
+# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet,
+# for the maps do not tell.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -330,11 +400,15 @@ for name in SILENT:
     print(f"    copies {right.min():.2f} to {right.max():.2f}, story {told.mean():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look back, the
-# model keeps more than half of its copying. So neither a large loss in layer 16 nor the loss of other heads that look back is enough to
-# stop it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply
-# needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on. (With the model on your machine,
-# let `model.silenced((16, 2))` write our list. It breaks there, too, so one list is poor evidence.)
+# Without head 0, at most an eighth of the random tokens is right in any text. Without the eight others, or the three that look
+# back, the model keeps more than half of its copying. So neither a large loss in layer 16 nor the loss of other heads that look back is
+# enough to stop it. (We silenced these in groups, not each alone.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not
+# simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on.
+
+# %% id="real-yours" tags=["live"]
+if model.is_here:  # another text; that of seed=7 even the whole model hardly copies
+    for silent in ([], [0], range(1, 9)):
+        print(f"without heads {[*silent]}: {copied(silent):.2f}")
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -356,7 +430,7 @@ verify_lesson("heads")
 # - A map does not say what a head is for. Silence it, and others for control.
 #
 # One wide head mixes all it reads by one row of weights. Several narrow heads read several things at once and keep them apart for a linear
-# map behind the layer, with no more parameters. `MyLayer`, which holds them, needs only NumPy, so take it with you. In lesson
+# map behind the layer, with no more parameters. `MyLayer` holds as many as you like, in plain NumPy, so take it with you. In lesson
 # {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"
@@ -383,45 +457,55 @@ for name in MODELS:
 # our proof supposed.
 
 # %% [markdown] id="sum"
-# What, then, do several heads give? Not more parameters, for together their matrices hold
+# ## Deeper: how do several heads do more than one?
+#
+# Not by more parameters: $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, $W_V$ has $H d_v$ columns, and $W_O$ as many rows, so
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# which does not change if twice as many heads have half the widths. But by {eq}`attention-of-one-head`, each also has a map of values of its own:
+# stays if twice as many heads have half the widths. But put {eq}`attention-of-one-head` into {eq}`output-projection-sums-heads`:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# The two heads of the ring look at one fixed shift each, with weights near 1. On a text, heads with weights of exactly 1 would be, away from its
-# ends, a **convolution**, and each head one entry of its filter (Cordonnier et al., 2020):
+# Each head has a map of features of its own, for the places that $P_h$ chooses. What if each chooses one place for sure, $\Delta_h$ steps
+# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (Beyond the ends of the text it is zero, which no softmax
+# gives.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of
+# the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the shifts $-1$ and $1$:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
-#
-# with $Y_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends of the text. Narrow heads have a price. If the width of queries and
-# keys is less than $T - 1$, not every matrix of positive weights can be formed (see Bhojanapalli et al., 2020), and each head writes into
-# $d_v$ directions at most:
+
+# %% [markdown] id="narrow"
+# Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into
+# $d_v$ directions at most, and all together into $H d_v$, if there are so many:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
+#
+# Nor can a narrow head form all weights. Their logarithms are the scores, of rank $d_k$ at most, less one number for each row, so their rank
+# is $d_k + 1$ at most. Positive weights for $T$ tokens may need $T$ (see Bhojanapalli et al., 2020).
 
 # %% [markdown] id="cache"
 # ## Deeper: what does a layer keep while it writes?
 #
-# A model writes one token at a time. With the causal mask (lesson {lesson}`masking`), row $t$ of attention needs only its own query and the
-# keys and values of tokens $1$ to $t$:
+# A model writes one token at a time. With the causal mask (lesson {lesson}`masking`), later tokens drop out of row $t$, for their weight is
+# 0. What is left is the query of token $t$ with the keys and values of tokens $1$ to $t$:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# No later token changes a key or a value. So a layer keeps them in a **cache**. To compute all $T$ tokens again would take
+# No later token changes a key or a value, so a layer keeps them in a **cache**. To compute all $T$ tokens again, if $H d_k = H d_v = d$, the
+# four projections take $2\, T d^2$ multiplications and additions each. Scores and averages take $2\, T^2 d_k$ each for each head, so all but
+# the softmax is
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
-#
-# multiplications and additions, the softmax not counted, if $H d_k = H d_v = d$. To keep less, $g$ neighbouring query heads share one key
-# head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key heads, and heads counted from 0:
+
+# %% [markdown] id="shared"
+# To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key
+# heads, and heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \label{grouped-query-attention}$$
 #
-# Here PyTorch computes nine query heads on three key heads at once, and we compute one token after the other:
+# PyTorch computes nine query heads on three key heads at once, and we one token after the other:
 
 # %% id="cache-code"
 from torch.nn.functional import scaled_dot_product_attention
@@ -437,12 +521,12 @@ for t in range(1, 6):
 print("the same, token by token")
 
 # %% [markdown] id="cache-bytes"
-# With $b$ bytes for a number and $d_{\mathrm{head}} = d_k = d_v$, the cache grows with each token by
+# A token leaves a key and a value, of $d_{\mathrm{head}} = d_k = d_v$ numbers of $b$ bytes, with each key head of each layer:
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #
-# SmolLM2 has nine query heads on three key heads of width 64. **Predict** how many numbers one layer keeps for each token, and how many it would
-# keep with nine key heads. The whole model has 135 million numbers of 16 bits, 257 MiB. Is the cache of 8,192 tokens larger?
+# SmolLM2 has nine query heads on three key heads of width 64. **Predict** how many numbers one layer keeps for each token, and how many with
+# nine key heads. The whole model has 135 million numbers of 16 bits, 257 MiB. Is the cache of 8,192 tokens larger?
 
 # %% id="cache-bytes-code" tags=["predicted"]
 for key_heads in (3, 9):
@@ -451,8 +535,8 @@ for key_heads in (3, 9):
     print(f"{key_heads} key heads: {numbers} numbers in a layer, {size:.0f} MiB in all")
 
 # %% [markdown] id="cache-answer" tags=["answer"]
-# A layer keeps $2 \cdot 3 \cdot 64 = 384$ numbers for each token, and with nine key heads it would keep 1,152. The cache of this text is smaller
-# than the model; with nine key heads it would be twice as large as the model.
+# A layer keeps $2 \cdot 3 \cdot 64 = 384$ numbers for each token, and would keep 1,152 with nine key heads. The cache is smaller than the
+# model; with nine key heads it would be twice as large.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -8,7 +8,6 @@ from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accu
 from attn_course.language.stored import stored
 from attn_course.lessons.heads import tasks_real
 from attn_course.lessons.heads.experiments import conclude_heads, looks
-from attn_course.lessons.heads.experiments_given import answers, differs_by, matrices, named, neighbours, train, turned_and_shared
 from attn_course.reference import softmax
 
 
@@ -87,69 +86,6 @@ def test_the_conclusions_round_and_sort():
     assert found["one head, then a network: weights"] == [0.3, 0.7]
     assert found["two heads: weights"] == [[0.0, 1.0], [1.0, 0.0]]
     assert found["from text to text they hardly differ"]
-
-
-def test_what_the_lesson_gives_names_neighbours_and_learns_them():
-    rings, wanted = texts(3, generator())
-    assert torch.equal(neighbours(rings), wanted)
-
-    class Both(torch.nn.Module):  # sees the whole ring, so a linear map is enough
-        def __init__(self):
-            super().__init__()
-            self.names = torch.nn.Linear(SYMBOLS * LENGTH, LENGTH * 2 * SYMBOLS)
-
-        def forward(self, rings):
-            seen = torch.nn.functional.one_hot(rings, SYMBOLS).float().flatten(1)
-            return self.names(seen).unflatten(1, (LENGTH, 2, SYMBOLS)), None
-
-    given, _ = train(Both())(rings)
-    assert torch.equal(given.argmax(dim=-1), wanted)
-    assert not given.requires_grad
-
-
-def test_the_share_of_colours_named_is_told_for_before_and_after():
-    rings = torch.arange(8)[None]
-    before = torch.nn.functional.one_hot(rings.roll(1, dims=1), 8).float()
-    assert named(torch.stack([before, before], dim=2), rings) == "before 1.00, after 0.00"
-
-
-def test_the_matrices_of_a_layer_of_pytorch_are_told_apart():
-    layer, x = torch.nn.MultiheadAttention(6, 1, bias=False), torch.randn(5, 6, generator=generator())
-    query, key, value, output = matrices(layer)
-    weights = softmax((x.numpy() @ query) @ (x.numpy() @ key).T / np.sqrt(6))
-    np.testing.assert_allclose(weights @ (x.numpy() @ value) @ output, layer(x, x, x)[0].detach(), atol=1e-6)
-
-
-def test_answers_are_what_a_model_names_before_and_after():
-    model = torch.nn.Module()
-    model.names = torch.nn.Linear(3, 16)
-    z = torch.randn(2, 5, 3, generator=generator())
-    found = answers(model, list(z.double().numpy()))
-    torch.testing.assert_close(found.flatten(2), model.names(z))
-    torch.testing.assert_close(found[..., 1, :], model.names(z)[..., 8:])
-
-
-def test_a_layer_is_compared_on_the_text_up_to_each_token():
-    class Model:
-        def around_heads(self, layer, text):
-            read = np.random.default_rng(layer).normal(size=(len(text), 3))
-            return read, np.cumsum(read, axis=0)
-
-    assert differs_by(lambda x: np.tile(x.sum(axis=0), (len(x), 1)), Model(), 16, "seven") < 1e-12
-    assert differs_by(lambda x: np.tile(x.sum(axis=0) + len(x), (len(x), 1)), Model(), 16, "seven") == pytest.approx(5)
-
-
-def test_a_given_layer_turns_pairs_of_features_and_shares_each_key_head_among_three():
-    rng = np.random.default_rng(8)
-    sides = [rng.normal(size=(5, heads * 64)) for heads in (6, 2, 2)]
-    query, key, value = turned_and_shared(*sides)
-    for t in range(5):
-        turns = np.exp(1j * t * 1e5 ** (-np.arange(0, 64, 2) / 64))
-        for h in range(6):
-            for found, side, own in ((query, sides[0], h), (key, sides[1], h // 3)):
-                pairs = side[t, own * 64 : own * 64 + 64].reshape(32, 2) @ [1, 1j] * turns
-                np.testing.assert_allclose(found[t, h * 64 : h * 64 + 64].reshape(32, 2) @ [1, 1j], pairs, rtol=1e-12)
-            np.testing.assert_array_equal(value[t, h * 64 : h * 64 + 64], sides[2][t, h // 3 * 64 : h // 3 * 64 + 64])
 
 
 def test_the_stored_slices_give_the_map_and_the_word_of_the_model():

@@ -36,12 +36,8 @@ from attn_course.lessons.linear import figures
 figures.machine()
 
 # %% [markdown] id="cost"
-# With a multiplication and its addition counted as 2 operations, the two orders take
-#
-# $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
-#
-# With $d_k = d_v = d$ the two counts are equal at $T = d$, and for the book with $d = 64$ the second is 1,562 times smaller. Then why does
-# anybody pay for the first?
+# With $d$ entries in keys and values, and a multiplication and its addition counted as 2 operations, the first order takes $4\, T^2 d$ of
+# them, and the second $4\, T d^2$. For the book with $d = 64$ that is 1,562 times less. Then why does anybody pay for the first?
 
 # %% [markdown] id="spot-exp"
 # ### Spot the mistake: "attention is slow because exponentials are expensive"
@@ -460,8 +456,12 @@ for size in (1.0, 2.0):
     print(f"|q| = {size}: standard deviation {error:.2f} of the kernel")
 
 # %% [markdown] id="random-notice"
-# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short $q + k$ only. When
-# does it pay? By {eq}`linear-attention-flops` the two orders take equally many operations at the length
+# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short $q + k$ only.
+# When does it pay? The two orders of the bracket take
+#
+# $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
+#
+# operations, equally many at the length
 #
 # $$T^\ast = \frac{2\, d_k d_v}{d_k + d_v} \label{linear-attention-crossover}$$
 #

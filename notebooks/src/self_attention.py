@@ -38,12 +38,8 @@ figures.machine()
 # ## Three views of one sequence
 #
 # To find out where the order gets lost, we first need the layer that loses it. In lessons {lesson}`scaling` and {lesson}`attention` queries,
-# keys and values were given. Now there is only a matrix $X$, with a row of $v$ features (the figure's $d_{\text{model}}$) for each of $T$
-# tokens, and all three must come from it. The cheapest way is to let each row play all three parts, $Q = K = V = X$. Then token $i$ takes
-# home, from all tokens and itself among them,
-#
-# $$z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j
-# \label{self-attention-without-projections}$$
+# keys and values were given. Now there is only a matrix $X$, with a row of features for each of $T$ tokens, and all three must come from it.
+# The cheapest way is to let each row play all three parts, $Q = K = V = X$.
 
 # %% [markdown] id="views-hand"
 # What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it
@@ -516,14 +512,18 @@ for name, way in ways.items():
 # largest weight is gone. A map is a hypothesis, to be tested by hiding and exchanging.
 
 # %% [markdown] id="views-self-score"
-# Does a plain layer find mostly itself? Let the entries of $X$ be independent, with mean 0 and variance 1. Then the scores of two different
-# tokens spread by 1 around 0 (lesson {lesson}`scaling`). But a token is not independent of itself, and its score with itself is $\|x_i\|^2 /
-# \sqrt{v}$:
+# Does a plain layer, without the three matrices, find mostly itself? With $v$ features, and over all tokens, $i$ itself among them,
+#
+# $$z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j
+# \label{self-attention-without-projections}$$
+#
+# Let the entries of $X$ be independent, with mean 0 and variance 1. Then the scores of two different tokens spread by 1 around 0 (lesson
+# {lesson}`scaling`). But a token is not independent of itself, and its score with itself is $\|x_i\|^2 / \sqrt{v}$:
 #
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
 # \label{heavy-diagonal-of-scores}$$
 #
-# With three matrices the two directions part. Transpose the table of all scores {eq}`bilinear-score`, and subtract:
+# With the matrices the two directions part. Transpose the table of all scores {eq}`bilinear-score`, and subtract:
 #
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 

@@ -316,8 +316,8 @@ for n_layers, turned in ((2, False), (1, True), (2, True)):
 # sentences fall into fours like ours.
 
 # %% [markdown] id="own-ask-text"
-# The network trained last is still in `network`. Ask it the question with which the lesson began, and others of your own, with the words
-# in `NUMBER`:
+# The network trained last is still in `network`, and cat and owl never met in its training. Ask it the question with which the lesson began,
+# and others of your own, with the words in `NUMBER`:
 
 # %% id="own-ask"
 from attn_course.lessons.self_attention.experiments import NOUNS, NUMBER

@@ -6,13 +6,14 @@
 # keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
 # nobody has made?**
 #
-# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 65 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="hook"
 # ## What is kept, and what it would cost
 #
-# For a text of 131,072 tokens, with numbers of two bytes:
+# How much does that save, and what would it cost to make the keys when they are needed? We count for a text of 131,072 tokens, with numbers
+# of two bytes:
 
 # %% id="hook-code"
 tokens, layers = 131_072, 60
@@ -23,8 +24,8 @@ print(f"making them again    {again / 1e12:6.0f} TFLOP, for each new token")
 
 # %% [markdown] id="where"
 # The large cache would fill more than six GPUs of 80 GB, and the small one a corner of one. But making all keys and values again would
-# take 6,000 times the arithmetic of all the weights that a token passes (21 billion, 0.04 TFLOP). The way out begins at the two matrices
-# that lead from $X$ to the scores:
+# take 6,000 times the arithmetic of all the weights that a token passes (21 billion, 0.04 TFLOP), for every word that is written. So there
+# must be a way around the keys. It begins at the two matrices that lead from $X$ to the scores:
 
 # %% id="machine"
 from attn_course.lessons.absorption import figures
@@ -34,13 +35,13 @@ figures.machine()
 # %% [markdown] id="one-matrix"
 # ## One matrix for two
 #
-# In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. In $W_Q$ and $W_K$ the rows of `cos` and
-# `sin` are 0. Of the others "it" has only `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has
-# only `alive`, also 2, so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. Hence
+# Let us look at a key that we know. In our sentence *the cat sat because it was tired*, "it" found "cat" with a dot product of 8. "It" has
+# only the feature `open`, which is 2, so its query is twice that row of $W_Q$, $q = 2 \cdot (1, 0, -1, 1)$. "cat" has only `alive`, also 2,
+# so its key is twice that row of $W_K$, $k = 2 \cdot (1, 0, 0, 1)$. (Both have places too, but their rows in $W_Q$ and $W_K$ are 0.) Hence
 # $q \cdot k = 2 \cdot 2 \cdot (1 + 0 + 0 + 1) = 8$.
 #
-# The bracket $(1 + 0 + 0 + 1)$ belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each
-# pair of features:
+# The bracket belongs to no token. It says how much one who is *open* asks for one who is *alive*, and there is such a number for each pair of
+# features:
 
 # %% id="table-code"
 from attn_course.sentence import FEATURES, TOKENS, W_KEY, W_QUERY, X, labelled
@@ -51,7 +52,7 @@ cat, it = TOKENS.index("cat"), TOKENS.index("it")
 print("it asks cat:", X[it] @ W @ X[cat], "  cat asks it:", X[cat] @ W @ X[it])
 
 # %% [markdown] id="score"
-# With the table we need neither queries nor keys. In general, with a head's matrices $W_Q$ and $W_K$ ($d \times d_k$),
+# With this table we need neither queries nor keys. In general, with a head's matrices $W_Q$ and $W_K$ ($d \times d_k$),
 #
 # $$(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top \key{absorbed-score}$$
 #
@@ -90,30 +91,28 @@ for name, table in tables.items():
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # The scale is missing, which is still that of $d_k$, the width before absorbing. But with the scale "it" does not find "cat" either,
-# because the matrix stands the wrong way round. The row of "cat" shares out its weight among the tokens that look *for* "cat", such as
-# "it" with 0.30.
+# because the matrix stands the wrong way round: the row of "cat" shares out its weight among the tokens that look *for* "cat".
 
 # %% [markdown] id="layer"
 # ## A layer is two matrices for each head
 #
-# $W_V$ and $W_O$ are neighbours too. The weights $P$ act from the left and mix tokens, and the matrices act from the right
-# and mix features, so $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average may be taken of the tokens themselves. By lesson
-# {lesson}`heads` a layer adds up its heads, each with its columns of $W_V$ and its rows of $W_O$:
+# A key is only half of what a token keeps. Can we do without its value too? We can, because $W_V$ and $W_O$ are neighbours as well. Weights
+# act from the left and mix tokens, and matrices from the right and mix features, so $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average
+# may be taken of the tokens themselves. By lesson {lesson}`heads` a layer adds up its heads, each with its columns of $W_V$
+# and its rows of $W_O$:
 #
 # $$\begin{gathered}
 # \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_h$ says where a head looks, and $U_h$ what it writes. It goes no further: behind $W_O$ the input $X$ is added, and the sum is
-# normalised, so no matrix of the feed-forward network can take $U_h$ in. In layer 13 of SmolLM2 nine products $U_h$, with the model's own
-# weights $P$, return what the layer returns (*Deeper*).
+# $W_h$ says where a head looks, and $U_h$ what it writes. In layer 13 of SmolLM2 nine products $U_h$, with the model's own weights $P$,
+# return what the layer does (section {section}`columns`).
 
 # %% [markdown] id="between"
 # ## What may stand between?
 #
-# Both products need that nothing stands between the two matrices. In real models three things can stand between $W_Q$ and $W_K^\top$. The first is a
-# *bias*.
-# With rows $b_Q$ and $b_K$,
+# Both products need that nothing stands between the two matrices, but real models are not so tidy. Three things can stand between $W_Q$ and
+# $W_K^\top$. The first is a *bias*. With rows $b_Q$ and $b_K$,
 #
 # $$\begin{gathered}
 # (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top \\
@@ -179,51 +178,7 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 # $$(x_s W_Q R_s)\,(x_t W_K R_t)^\top = x_s W_Q\, R_{s - t}\, W_K^\top\, x_t^\top \label{rope-blocks-absorption}$$
 #
 # since $R_s R_t^\top = R_{s - t}$. The rotation stands *between* the two matrices, and it is another one at every distance. So one matrix
-# is not enough.
-
-# %% [markdown] id="gauge"
-# ## What the product leaves open
-#
-# If only $W$ acts, then $W_Q$ and $W_K$ are not settled by what a head does. Put any invertible $G$ ($d_k \times d_k$) between them, with
-# its inverse:
-#
-# $$(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top \key{query-key-gauge-freedom}$$
-
-# %% id="gauge-code"
-G = np.random.default_rng(0).normal(size=(4, 4))
-query, key = X @ W_QUERY[0] @ G, X @ W_KEY[0] @ np.linalg.inv(G).T
-print("the query of it was", (X @ W_QUERY[0])[it], "and is", query[it].round(1))
-print("its score with cat is", (query[it] @ key[cat]).round(6))
-
-# %% [markdown] id="gauge-meaning"
-# Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and nothing that a head does
-# depends on it. So "entry 1 of the query asks for somebody alive" is true in one gauge and false in the next. What may be read is $W$,
-# whose rank is at most $d_k$, as all vectors pass through $d_k$ numbers.
-
-# %% [markdown] id="real-predict"
-# That is without RoPE. With it, $R_{s - t}$ stands between $G$ and its inverse. We gave every key head of SmolLM2 and its queries another
-# gauge, drawn at random, of three kinds: a turn and a stretch for each of the 32 pairs of features that RoPE turns (for the keys the same
-# turn and the inverse stretch); any orthogonal matrix; any matrix. **Predict** for which of them the perplexity on four texts (roughly,
-# between how many next tokens the model hesitates) stays what it was.
-
-# %% id="real-code" tags=["predicted"]
-from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
-
-gauges = SMOLLM2.load()
-print(f"{'as trained':27}", gauges.values("trained").round(1))
-for kind in ("pairs turned and stretched", "orthogonal", "any"):
-    best = gauges.values(kind, "perplexity").min(axis=1)  # the better of two draws
-    print(f"{kind:27}", best.round(1))
-print(f"{'trained, without rotations':27}", gauges.values("without rotations").round(1))
-
-# %% [markdown] id="real-answer" tags=["answer"]
-# Only the first kind changes nothing, because turning and stretching a pair commutes with turning it: $G\, R_{s-t}\, G^{-1} = R_{s-t}$. The
-# others ruin the model. The rotations alone forbid them: without the rotations no gauge moves any logit by more than 0.001. But one
-# matrix for each head is, without new training, a worse model, as the last line shows.
-
-# %% [markdown] id="real-left"
-# So of the $64^2 = 4\,096$ numbers of $G$ RoPE leaves 64 free, an angle and a stretch for each of 32 pairs, as
-# all 32 angles differ.
+# is not enough, and a way around keys has to find a way around rotations too. We come back to that.
 
 # %% [markdown] id="pays"
 # ## When does it pay?
@@ -233,7 +188,7 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # the factors in the machine.
 
 # %% [markdown] id="cache"
-# With a cache it can pay, for there many tokens answer and few ask. DeepSeek-V2 makes keys and values in two steps. A matrix takes the
+# With a cache this changes, because many tokens answer there and few ask. DeepSeek-V2 makes keys and values in two steps. A matrix takes the
 # token *down* to a **latent vector** $c_t$ of $d_c = 512$ numbers, which is $x_t W_{DKV}$, normalised. It is kept. For each head, two
 # matrices take it *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
 
@@ -242,12 +197,10 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 #
 # $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \key{absorbed-latent-keys}$$
 #
-# On the left $W_{UK}$ is applied to every token of the past, unless all keys are kept. On the right it is absorbed by the query, once, and
-# the query so *lifted* is compared with the latent vectors themselves. With values it is the same from the other side:
-# $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$, so the latent vectors are averaged, and only the average goes up.
-# They serve as keys *and* as values, for all heads.
-#
-# What is given up is rank: all keys and values of a token, $32\,768$ numbers, are settled by 512.
+# On the left $W_{UK}$ is applied to every token of the past. On the right the query absorbs it, once, and is then compared with the latent
+# vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$,
+# so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values, for all heads. What is given up is
+# rank, since all keys and values of a token, $32\,768$ numbers, are settled by 512.
 
 # %% [markdown] id="step-turn"
 # **Your turn: a step in which no key is made.** {turn}`step-among-latents`
@@ -303,25 +256,23 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 
 # %% [markdown] id="weigh-prompt"
 # With a prompt it is the other way round. If all $T$ tokens ask, each latent vector goes up once for $T$ queries, while the absorbed form
-# compares vectors of 512 numbers instead of 128 and needs up to four times the products. So it pays to read a prompt with keys, and to
-# write without them.
+# compares vectors of 512 numbers instead of 128. So it pays to read a prompt with keys, and to write without them.
 
 # %% [markdown] id="decouple"
 # ## And the rotation?
 #
-# But a rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
-# features of their own. The content part is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not absorbed: each
-# query
-# has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows in two parts,
+# A rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
+# features of their own. The content is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not
+# absorbed: each query has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows
+# in two parts,
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$
 #
 # Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers. The scale is the root of both widths together, $\sqrt{128 + 64}$.
 
 # %% [markdown] id="together"
-# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$, those that
-# answer, and a rotary part beside it (*Deeper* has the formula). Follow one token through one head. Which of the matrices grow with the
-# text?
+# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$, and a rotary
+# part beside it (section {section}`count`). Follow one token through one head. Which of the matrices grow with the text?
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -329,40 +280,34 @@ figures.latent_flow(absorbed=True)
 # %% [markdown] id="own"
 # ## Your own latent layer
 #
-# Only $C$ and $K^R$ grow, and they are kept. Seen from the cache, $k^R$ is one more piece
-# of a latent vector, which a widened `up_key` hands on as it is and a widened `up_value` drops. As the query is longer too, the scale comes
-# out right by itself.
-
-# %% id="own-parts"
-from attn_course.lessons.absorption.experiments_given import drawn_weights, widened
-
-
-def turn(x, place):  # all rows of x stand at the same place
-    return rope(x, np.full(len(x), place))
+# Only $C$ and $K^R$ grow, and they are kept. Now let your step write. Here is a whole layer of 8 heads, which reads 20 tokens one after the
+# other and keeps a latent vector of each (no rotary part, and $c$ is not normalised):
 
 
 # %% id="own-layer"
-def write(x, w, attend):  # one token after the other; c is not normalised
+def write(tokens, w, attend):
     kept, outputs = [], []
-    ups = widened(w["up_key"], w["up_value"], w["key_rope"].shape[2])
-    for place, token in enumerate(x):
-        kept.append(np.append(token @ w["down"], turn(token @ w["key_rope"], place)))
-        query = [token @ w["query"], turn(token @ w["query_rope"], place)]
-        heads = attend(np.concatenate(query, axis=1), np.array(kept), *ups)
+    for x in tokens:
+        kept.append(x @ w["down"])
+        heads = attend(x @ w["query"], np.array(kept), w["up_key"], w["up_value"])
         outputs.append(heads.ravel() @ w["output"])
-    return np.array(outputs), len(kept[0])
+    return np.array(outputs)
 
+
+# %% id="own-weights"
+H, d, d_c, d_k = 8, 32, 12, 6
+shapes = {"down": (d, d_c), "query": (H, d, d_k), "output": (H * d_k, d)}
+shapes |= dict.fromkeys(("up_key", "up_value"), (H, d_c, d_k))
+w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
 
 # %% id="own-compared"
-H, d, d_c, d_k, d_rope = 8, 32, 12, 6, 4
-w, text = drawn_weights(H, d, d_c, d_k, d_rope), rng.normal(size=(20, d))
-with_keys, without = (write(text, w, attend) for attend in (rebuilt, step))
-print("same outputs:", np.allclose(with_keys[0], without[0]))
-print("kept of a token:", without[1], "numbers; all keys and values:", 2 * H * d_k)
+text = rng.normal(size=(20, d))
+print("same outputs:", np.allclose(write(text, w, rebuilt), write(text, w, step)))
+print("kept of a token:", d_c, "numbers; its keys and values:", 2 * H * d_k)
 
 # %% [markdown] id="own-notice"
-# Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 16 others were kept, and your step has made none of
-# the 96. With more heads, what is kept would stay the same.
+# Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 12 others were kept, and your step has made none of
+# the 96. Give the layer more heads: both ways still agree, and no more is kept.
 
 # %% id="verify-lesson"
 verify_lesson("absorption")
@@ -374,16 +319,12 @@ verify_lesson("absorption")
 # |---|---|
 # | two into one, {eq}`absorbed-score` | {key}`absorbed-score` |
 # | a layer, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
-# | gauge, {eq}`query-key-gauge-freedom` | {key}`query-key-gauge-freedom` |
 # | latent keys, {eq}`absorbed-latent-keys` | {key}`absorbed-latent-keys` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing stands
-# between. A key's bias drops out if
-#   scores are only scaled and masked; a rotation forbids one matrix for all.
-# - Queries and keys are settled up to a gauge, so read $W$, not the entries of a query.
+# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing stands between. A rotation forbids it.
 # - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading a prompt. Against
 #   keeping them all, it saves memory.
 #
@@ -491,14 +432,48 @@ for name, part in parts.items():
 # %% [markdown] id="read-notice"
 # In this score both have nearly equal parts: "it" asks for "cat", but "cat" does not ask for "it". Left to themselves, the parts give "cat" 0.41
 # and 0.80.
+
+# %% [markdown] id="gauge"
+# If only $W$ acts, what may be read off a query? Put any invertible $G$ ($d_k \times d_k$) between the two matrices, with its inverse:
 #
-# And which gauges does RoPE leave? For one pair of features, turned by the angle $\theta$,
+# $$(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top \label{query-key-gauge-freedom}$$
+
+# %% id="gauge-code"
+G = np.random.default_rng(0).normal(size=(4, 4))
+query, key = X @ W_QUERY[0] @ G, X @ W_KEY[0] @ np.linalg.inv(G).T
+print("the query of it was", (X @ W_QUERY[0])[it], "and is", query[it].round(1))
+print("its score with cat is", (query[it] @ key[cat]).round(6))
+
+# %% [markdown] id="gauge-meaning"
+# Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and "entry 1 of the query asks
+# for somebody alive" is true in one gauge and false in the next. What may be read is $W$, whose rank is at most $d_k$.
+#
+# But with RoPE $R_{s - t}$ stands between $G$ and its inverse. We gave every key head of SmolLM2 and its queries another gauge, drawn at
+# random: for each of the 32 pairs of features that RoPE turns a turn and a stretch (the inverse stretch for the keys), or any orthogonal
+# matrix, or any matrix. Here is the perplexity on four texts (roughly,
+# between how many next tokens the model hesitates):
+
+# %% id="real-code"
+from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
+
+gauges = SMOLLM2.load()
+print(f"{'as trained':27}", gauges.values("trained").round(1))
+for kind in ("pairs turned and stretched", "orthogonal", "any"):
+    best = gauges.values(kind, "perplexity").min(axis=1)  # the better of two draws
+    print(f"{kind:27}", best.round(1))
+print(f"{'trained, without rotations':27}", gauges.values("without rotations").round(1))
+
+# %% [markdown] id="real-answer"
+# Only the first kind changes nothing. The rotations forbid the others, and without rotations no gauge moves any logit by more than 0.001. But
+# one matrix for each head is, without new training, a worse model, as the last line shows.
+#
+# For one pair of features, turned by the angle $\theta$,
 #
 # $$R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
 # \label{rotation-commutator}$$
 #
 # So for $\sin\theta \ne 0$ a matrix commutes with the turn only if it commutes with the quarter turn $J$, and then it is a turn times a
-# number. These are the gauges that SmolLM2 survived.
+# number. So of the $64^2 = 4\,096$ numbers of $G$ RoPE leaves 64 free, as all 32 angles differ.
 
 # %% [markdown] id="count"
 # ## Deeper: from how many new tokens on is absorbing a loss?

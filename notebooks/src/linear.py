@@ -4,7 +4,7 @@
 # After a book of 100,000 tokens, a head of attention keeps 100,000 keys and as many values. Without the softmax it would need one matrix
 # of 64 times 64 numbers, however long the book. **How can that be, and what does such a memory forget?**
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 65 minutes, without *Deeper*
+# **You need** lessons {lesson}`start`, {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper*
 # sections and the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% [markdown] id="hook"
@@ -27,8 +27,8 @@ print("numbers in between:", scores.size, "and", state.size)
 #
 # $$\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr) \key{linear-attention-by-associativity}$$
 #
-# This is **linear attention** (Katharopoulos et al., 2020). Here $\phi(x) = x$, unless we say otherwise. Once the softmax is gone, the bracket can
-# move, and only then do the two large square matrices go:
+# This is **linear attention** (Katharopoulos et al., 2020). Here $\phi(x) = x$, unless we say otherwise. The softmax stood between the two
+# factors. Once it is gone, the bracket can move, and only then do the two large square matrices go:
 
 # %% id="machine"
 from attn_course.lessons.linear import figures
@@ -36,81 +36,92 @@ from attn_course.lessons.linear import figures
 figures.machine()
 
 # %% [markdown] id="cost"
-# With a multiplication and its addition counted as 2 operations, the two orders take
-#
-# $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
-#
-# With $d_k = d_v = d$ the two counts are equal at $T = d$, and for the book with $d = 64$ the second is 1,562 times smaller. The next box
-# says why anybody pays for the first.
+# With $d$ entries in keys and values, and a multiplication and its addition counted as 2 operations, the first order takes $4\, T^2 d$ of
+# them, and the second $4\, T d^2$. For the book with $d = 64$ that is 1,562 times less. Then why does anybody pay for the first?
 
 # %% [markdown] id="spot-exp"
 # ### Spot the mistake: "attention is slow because exponentials are expensive"
 #
-# A score takes one exponential, and with $d = 64$ it takes $2\,(64 + 64) = 256$ other operations. If we drop the exponential and move no
-# bracket, the $T^2$ scores are still there. **Predict** the rank of $Q K^\top$ and of $e^{Q K^\top}$, entry by entry, for 7 queries and keys of
-# 2 features.
-
-# %% id="spot-exp-code" tags=["predicted"]
-from attn_course import check, verify_lesson
-
-rng = np.random.default_rng(5)
-q, k = 2 * rng.normal(size=(2, 7, 2))
-print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
-print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
-
-# %% [markdown] id="spot-exp-answer" tags=["answer"]
-# $Q K^\top$ has rank 2, because all its rows are mixtures of the two columns of $K$. After the exponential they are no such
-# mixtures any more, and the rank is 7, as large as it can be.
-
-# %% [markdown] id="rank"
-# With $m$ features, and $T > m$ different queries and keys in general position,
+# A score takes one exponential, and with $d = 64$ it takes $2\,(64 + 64) = 256$ other operations. So if we drop the exponential and move no
+# bracket, all $T^2$ scores are still there, and little is saved. The softmax is expensive because no bracket can move past it.
 #
-# $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
-# \label{exponential-scores-full-rank}$$
-#
-# Even if the exponential cost nothing, no $m < T$ features make the same table, so there is no bracket to move. Linear attention is *another*
-# layer, not a faster way to compute the same one.
+# Nor does a feature map bring the same table back. With $m < T$ features it has at most the rank $m$, but the exponentials of the scores
+# of $T$ different queries and keys in general position have the rank $T$ (section {section}`kernel`). So linear attention is *another* layer,
+# not a faster way to compute the same one, and we must find out what it can do.
 
 # %% [markdown] id="memory"
-# ## A memory, in three orders
+# ## A memory
 #
 # What is the matrix in the right bracket? A matrix product is a sum over the inner index. With queries, keys and values as columns,
-# $K^\top V = \sum_j k_j v_j^\top$. Each token adds an outer product: it writes its value under its key. Say that Ada, with the key $(1, 0)$, sits
-# in room 5, and Ben, with $(0, 1)$, in room 2. A value is a single number here, so the matrix $S$ is a column, and
+# $K^\top V = \sum_j k_j v_j^\top$. So each token adds an outer product: it writes its value under its key. Say that Ada, with the key
+# $(1, 0)$, sits in room 5, and Ben, with $(0, 1)$, in room 2. A value is a single number here, so the matrix $S$ is a column, and
 #
 # $$S = \binom{1}{0} \cdot 5 + \binom{0}{1} \cdot 2 = \binom{5}{2}$$
 #
 # We ask with Ada's key as the query, and get $S^\top q = 5 \cdot 1 + 2 \cdot 0 = 5$, her room.
 
 # %% [markdown] id="recurrent"
-# In a text, token $t$ may read only what tokens 1 to $t$ have written:
+# In a text, token $t$ may read only what tokens 1 to $t$ have written. So let it write first, and then ask, with $S_0 = 0$:
 #
 # $$\begin{gathered}
 # S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \\
 # o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \end{gathered}
 # \key{recurrent-linear-attention}$$
 #
-# where $S_0 = 0$. The sum at the end is the *parallel* form, all scores at once under a causal mask. The first line with
-# $o_t = S_t^\top \phi(q_t)$ is the *recurrent* form, a network that goes from token to token with a **state** $S_t$ of fixed size. They are
-# equal, because $S_t$ is the sum of the first $t$ outer products.
+# From state to state, this is the *recurrent* form, a network that goes through the text with a **state** $S_t$ of fixed size. The sum at
+# the end is the *parallel* form, all scores at once under a causal mask. They are equal, because $S_t$ is the sum of the first $t$ outer
+# products:
+
+# %% id="recurrent-code"
+S, outputs = np.zeros((64, 64)), []
+for q, k, v in zip(Q, K, V, strict=True):
+    S += np.outer(k, v)
+    outputs.append(S.T @ q)
+print("recurrent and parallel agree:", np.allclose(outputs, np.tril(Q @ K.T) @ V))
+
+# %% [markdown] id="speed-predict"
+# Which one is faster? For 8,192 tokens with $d = 64$ the parallel form takes $17.2 \cdot 10^9$ operations, and the recurrent form 128 times
+# fewer, but in 8,192 small steps. We ran both in PyTorch, the recurrent form in a loop, on one thread of a processor. **Predict** which is
+# the faster one for 8,192 tokens, and which for 512.
+
+# %% id="speed-code" tags=["predicted"]
+from attn_course.lessons.linear.experiments_speed import SPEED
+
+
+def time_of(form):
+    short, _, long = np.median(SPEED.load().values("ms", form), axis=0)
+    print(f"{form:9}: {1000 * short:4.0f} µs for 512 tokens, {long:3.0f} ms for 8,192")
+
+
+time_of("parallel")
+time_of("recurrent")
+
+# %% [markdown] id="speed-answer" tags=["answer"]
+# At 8,192 tokens it is the recurrent form, though by a factor of 4 and not of 128. At 512 tokens it is the parallel form, because each call
+# of a small step has a cost of its own. (Medians of three runs.)
 
 # %% [markdown] id="chunks"
-# A middle way is to cut the text into *chunks* of $C$ tokens. We number states by chunks now: $S_c$ is the state before chunk $c$, and
-# $S_1 = 0$. What came before is read from it, and what is inside the chunk in the parallel form, under a mask $M$ with ones on and below its
-# diagonal and zeros above (`np.tri(C)`). With the features of the chunk in the rows of $Q_c$ and $K_c$,
+# ## In chunks
+#
+# Few operations or few calls: can we have both? Cut the text into *chunks* of $C$ tokens. What came before a chunk is read from the state,
+# and what is inside it in the parallel form, under a mask $M$ with ones on and below its diagonal and zeros above (`np.tri(C)`). Now let
+# $S_c$ be the state *before* chunk $c$, with $S_1 = 0$, and let the rows of $Q_c$ and $K_c$ be the chunk's features. Then
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \key{chunked-linear-attention}$$
 #
 # where $\odot$ multiplies entry by entry.
 
 # %% [markdown] id="orders"
-# With $C = T$ this is the parallel form, and with $C = 1$ the recurrent one, except that a token's own pair is a score. In the drawing blue
-# cells are scores, and green blocks are read from the state:
+# In the drawing blue cells are scores, and green blocks are read from the state. What would chunks of 6 be, and chunks of 1?
 
 # %% id="orders-figure"
+from attn_course import check, verify_lesson
+
 figures.orders(length=6, chunk=2)
 
 # %% [markdown] id="chunk-turn"
+# Chunks of 6 are the parallel form, and chunks of 1 the recurrent one, except that a token's own pair is a score.
+#
 # **Your turn: one chunk.** {turn}`one-chunk`
 
 # %% id="chunk-turn-code" tags=["your-turn"]
@@ -124,31 +135,21 @@ check("one-chunk", my_chunk)
 #     return output, state + key.T @ value
 # ```
 
-# %% [markdown] id="speed-predict"
-# For 8,192 tokens with $d = 64$, the recurrent form takes $0.13 \cdot 10^9$ operations and chunks of 64 take 0.27. The parallel form takes
-# 17.2. We run all three in PyTorch, the recurrent form and the chunks in a loop.
-# **Predict** which is the fastest on one thread of a processor, and which the slowest, for 8,192 tokens and for 512.
+# %% [markdown] id="chunk-speed"
+# Chunks of 64 take twice the operations of the recurrent form, but only 128 steps for 8,192 tokens. They are the fastest at both lengths:
 
-# %% id="speed-code" tags=["predicted"]
-from attn_course.lessons.linear.experiments_speed import SPEED
-
-for form in ("parallel", "recurrent", "chunked"):
-    short, _, long = np.median(SPEED.load().values("ms", form), axis=0)
-    print(f"{form:9}: {1000 * short:4.0f} µs for 512 tokens, {long:3.0f} ms for 8,192")
-
-# %% [markdown] id="speed-answer" tags=["answer"]
-# The chunks are the fastest. At 8,192 tokens the parallel form is the slowest, since its work grows with the square of the length. At 512
-# tokens it is the recurrent form, as its steps are tiny, and each call has a cost of its own. (CPU time, median of three runs.)
+# %% id="chunk-speed-code"
+time_of("chunked")
 
 # %% [markdown] id="holds"
 # ## What the memory holds
 #
-# Now Cy joins Ada and Ben, with the key $(0.6, 0.8)$ and room 10:
+# So the memory is fast. But what does it remember? Cy joins Ada and Ben, with the key $(0.6, 0.8)$ and room 10:
 #
 # $$S = \binom{5}{2} + \binom{0.6}{0.8} \cdot 10 = \binom{11}{10}$$
 #
-# Now Ada reads 11 and Ben 10. Ada's key and Cy's have the dot product 0.6, so $0.6 \cdot 10 = 6$ came to her 5. In general,
-# read with key $i$, and split the sum into this pair and the others:
+# Now Ada reads 11. Her key and Cy's have the dot product 0.6, so $0.6 \cdot 10 = 6$ came to her 5, and Ben reads 10 for a similar reason.
+# In general, read with key $i$, and split the sum into this pair and the others:
 #
 # $$S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top
 # \label{recall-signal-and-interference}$$
@@ -157,21 +158,20 @@ for form in ("parallel", "recurrent", "chunked"):
 # are at most $d_k$ of them.
 
 # %% [markdown] id="random-keys"
-# Suppose that keys of length 1 have random directions instead. Turn the axes until one of two keys is $(1, 0, \dots, 0)$. Then their dot product
-# is the first entry of the other. Its $d_k$ entries are alike, and their squares sum to 1, so each square is $1 / d_k$ on
-# average. If the values are independent, also of the keys, alike and with mean 0,
-# products of different terms have mean 0, and $n - 1$ squares add up:
+# And if keys of length 1 have random directions? Turn the axes until one of two keys is $(1, 0, \dots, 0)$. Then their dot product is the
+# first entry of the other key. Its $d_k$ squares sum to 1 and are alike, so each is $1 / d_k$ on average. If the values are independent,
+# also of the keys, alike and with mean 0, products of different terms have mean 0, and $n - 1$ squares add up:
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
 #
-# In mean square the interference is then as large as the value itself at $n = d_k + 1$ pairs.
+# So at $n = d_k + 1$ pairs the interference is, in mean square, as large as the value itself.
 
 # %% [markdown] id="delta"
 # ## Write what is missing
 #
-# Back to Ada and Ben, with $S = \binom{5}{2}$. Ada moves to room 7, and the memory adds $\binom{7}{0}$. Now Ada reads 12. A sum cannot be told that
-# something has changed.
+# There is worse. Back to Ada and Ben, with $S = \binom{5}{2}$. Ada moves to room 7, and the memory adds $\binom{7}{0}$. Now Ada reads 12, a
+# room that she was never in. A sum cannot be told that something has changed.
 
 # %% [markdown] id="delta-derived"
 # How must we write, for a key of length 1, if afterwards it should read $v$? We add $k\, u^\top$ with an unknown $u$. Then the key reads
@@ -179,15 +179,13 @@ for form in ("parallel", "recurrent", "chunked"):
 # size $\beta$ a part of it. This is the **delta rule** (Widrow and Hoff, 1960):
 #
 # $$S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top \key{delta-rule}$$
-
-# %% [markdown] id="delta-reads"
-# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$. Another key $k'$ reads
-# $(k' \cdot k)\, \beta u$ more, so at a right angle nothing changes.
+#
+# For Ada $7 - 5 = 2$ is missing, so $S = \binom{7}{2}$. Another key $k'$ reads $(k' \cdot k)\, \beta u$ more, so at a right angle nothing
+# changes.
 
 # %% [markdown] id="explore"
-# In the next figure a value is one number again, so the state is one arrow, and reading a key is projecting the arrow on it. By the delta
-# rule the value 1 is written under key A (A = 1), then B = 1, at 60 degrees, and A = −1 comes next. What happens to B when A is written
-# after it? At which angle is B left alone?
+# In the next figure the state is one arrow, and reading a key is projecting the arrow on it. By the delta rule A = 1 is written, then B = 1,
+# at 60 degrees, and A = −1 comes next. What happens to B when A is written after it? At which angle is B left alone?
 
 # %% id="explorable"
 figures.memory_explorable()
@@ -210,8 +208,8 @@ check("one-delta-write", my_write)
 # %% [markdown] id="recall"
 # ## Who forgets what?
 #
-# We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order all are written once, or all twice,
-# with each room drawn anew, and the last room counts. At the end we ask for all:
+# So is the delta rule the better memory? We test both ways of writing on 16 people, with 16 entries in a key and 10 rooms. In random order
+# all are written once, or all twice, with each room drawn anew. At the end we ask for everybody's last room:
 
 
 # %% id="recall-code"
@@ -265,29 +263,19 @@ figures.recall_by_age(once)
 # In a sum each pair suffers from the 15 others, whenever they came. The delta rule loses the oldest, because a write under the key $k$ erases
 # the part $(k' \cdot k)^2$ of what was stored along $k'$, $1/16$ on average, and after 15 writes $(15/16)^{15} \approx 0.38$ is left, among
 # what these writes add.
-# For keys that are learned, see {section}`least-squares`.
 
 # %% [markdown] id="gate"
-# ## Forget on purpose
-#
-# The delta rule erases under a key that comes again, but who leaves for good fades only by chance, as others are written. So a **gate** lets the
-# state fade before each write, by a factor $0 < a_{t,r} \le 1$ for each entry $r$ of a key:
-#
-# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top$$
-#
-# What is written at one step meets the gates of all *later* steps. With $a = 0.5$, one feature, all keys and queries 1, and the values 1, 10
-# and 40, the outputs are 1, $0.5 + 10$ and $0.25 + 5 + 40$.
-
-# %% [markdown] id="gate-notice"
-# In *gated linear attention* the gate is computed from each token (Yang et al., 2023). Gated DeltaNet does both: first the state fades, and
-# then it is corrected (Yang et al., 2024).
+# The delta rule erases under a key that comes again, but who leaves for good fades only by chance, as others are written. So many models let
+# the state fade before each write, by a **gate** that is computed from the token (Yang et al., 2023), and some then correct it too (Gated
+# DeltaNet, Yang et al., 2024). Section {section}`least-squares` has the formula.
 
 # %% [markdown] id="real"
 # ## A real model without softmax
 #
-# Can we leave the softmax out of SmolLM2, from lesson {lesson}`start`? Its keys have 64 entries. If they had random directions, the mean square
-# of the dot product of two of them, brought to length 1, would be $1/64$, and for values as in {eq}`interference-of-random-keys` interference would
-# reach the value at 65 pairs. **Predict** whether real keys, as they stand in its scores, hold more such pairs or fewer.
+# Can we leave the softmax out of SmolLM2, from lesson {lesson}`start`? Its keys have 64 entries. If they had random directions, interference
+# would reach the value at 65 pairs, by {eq}`interference-of-random-keys` and for values as there. Real keys have other directions. The mean
+# square of the dot product of two of them, brought to length 1, takes the place of $1/64$. **Predict** whether they hold more such pairs or
+# fewer.
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.linear.experiments_smollm2 import SMOLLM2
@@ -310,9 +298,8 @@ for way in record.results[0]["perplexity"]:
     print(f"{way:29}: perplexity", record.values("perplexity", way).round(1))
 
 # %% [markdown] id="real-notice"
-# The model guesses no better than with plain averages. That speaks against taking the softmax from a trained model, with these features
-# and no further training, not against one that is *trained* without. Some models mix both kinds of layer, such as three with a gated delta rule
-# to one with softmax (Kimi Team, 2025).
+# The model guesses no better than with plain averages. So we cannot take the softmax from a trained model, with these features and no further
+# training. A model that is *trained* without is another matter, and some mix both kinds of layer (Kimi Team, 2025).
 
 # %% [markdown] id="own"
 # ## A memory of your own
@@ -368,8 +355,7 @@ verify_lesson("linear")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Without the softmax a bracket can be moved, and attention becomes a sum of outer products.
-# - Parallel, recurrent and chunked are three orders of this sum.
+# - Without the softmax a bracket can be moved, and attention becomes a sum of outer products, in three equal orders.
 # - The keys decide what it holds: at right angles $d_k$ pairs are exact, and keys that point the same way hold almost nothing.
 
 # %% [markdown] id="summary-next"
@@ -404,8 +390,25 @@ for degree in (4, 8, 9):
     print(f"up to degree {degree}: {share:.3f} of the kernel,", end=" ")
     print(f"{comb(64 + degree, degree):.0e} features at d_k = 64")
 
+# %% [markdown] id="rank"
+# For one percent it takes $10^{11}$ features, and nobody computes them. Is there another map, with few? Here are the ranks of $Q K^\top$ and
+# of $e^{Q K^\top}$, entry by entry, for 7 queries and keys of 2 features:
+
+# %% id="spot-exp-code"
+rng = np.random.default_rng(5)
+q, k = 2 * rng.normal(size=(2, 7, 2))
+print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
+print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
+
+# %% [markdown] id="rank-notice"
+# All rows of $Q K^\top$ are mixtures of two rows, and after the exponential they are no such mixtures any more. In general, with $m$
+# features, and $T > m$ different queries and keys in general position,
+#
+# $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
+# \label{exponential-scores-full-rank}$$
+
 # %% [markdown] id="mercer"
-# For one percent it takes $10^{11}$ features. Nobody computes them, but for any points and coefficients $c_i$,
+# For any points and coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
 #
@@ -453,8 +456,12 @@ for size in (1.0, 2.0):
     print(f"|q| = {size}: standard deviation {error:.2f} of the kernel")
 
 # %% [markdown] id="random-notice"
-# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short $q + k$ only. When
-# does it pay? By {eq}`linear-attention-flops` the two orders take equally many operations at the length
+# At length 2 the error is 186 times the kernel. The variance grows *exponentially* with $|q + k|^2$, so this works for short $q + k$ only.
+# When does it pay? The two orders of the bracket take
+#
+# $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
+#
+# operations, equally many at the length
 #
 # $$T^\ast = \frac{2\, d_k d_v}{d_k + d_v} \label{linear-attention-crossover}$$
 #

@@ -73,7 +73,7 @@ def _(normal, T, v):
 
 
 # ---- Three projections of one input
-@claim("self-attention", serves="E1 A7", rests_on="attention self-attention-without-projections")
+@claim("self-attention", serves="E1 A7", rests_on="attention")
 def _(normal, T, d_model, d_k, d_v):
     r"""Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V
     where Q = X W_Q, K = X W_K, V = X W_V

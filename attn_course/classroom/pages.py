@@ -57,18 +57,19 @@ def environment() -> Environment:
 
 
 def compared(message: str) -> tuple[str, list[tuple[str, str]], str, str]:
-    """Return what a message says before two numbers, these with their names and their points below each other, where they are, and the rest.
+    """Return what a message says before two numbers, these with their names, where they are, and the rest; their points are aligned.
 
-    >>> compared("this is the mistake “twice”. It is -0.5 and should be 10.25 at k = 1, for n = 3. Look again.")
-    ('this is the mistake “twice”.', [('Got', '−0.5'), ('Should be', '10.25')], 'at k = 1, for n = 3', 'Look again.')
+    >>> compared("this is a mistake. It is -0.5 and should be 10.25 at k = 1, for n = 3. Look again.")
+    ('this is a mistake.', [('Got', '−0.5'), ('Should be', '10.25')], 'at k = 1, for n = 3', 'Look again.')
     """
     found = _PAIR.fullmatch(message)
     if not found:
         return message, [], "", ""
-    told = {"Got": found["got"], "Should be": found["wanted"]} if found["got"] else {"The line before": found["line"], "This line": found["this"]}
+    names = {"got": "Got", "wanted": "Should be"} if found["got"] else {"line": "The line before", "this": "This line"}
+    told = {name: found[group] for group, name in names.items()}
     whole = [len(each.partition(".")[0]) if each.strip("-")[0].isdigit() else 1 for each in told.values()]
     numbers = [" " * (max(whole) - own) + re.sub(r"^-", "−", each) for own, each in zip(whole, told.values(), strict=True)]
-    where = (found["place"] or found["item"] and f"first at {found['item']}" or found["where"].lstrip(", ")) + found["error"]
+    where = (found["place"] or (found["item"] and f"first at {found['item']}") or found["where"].lstrip(", ")) + found["error"]
     return found["before"].rstrip(), list(zip(told, numbers, strict=True)), where.lstrip("; "), found["after"].lstrip()
 
 

@@ -35,7 +35,7 @@ def lessons(root: Path) -> list[Lesson]:
 
 
 def readme_texts(root: Path) -> tuple[str | None, ...]:
-    """Return what README.md may say: with the table of lessons and its sums as they must be, or, where there is no place for one, as it is."""
+    """Return what README.md may say: the table of lessons and its sums as they must be, or, where there is no place for them, as it is."""
     text = read_text(root / "README.md")
     if text is None or not README_TABLE.search(text):
         return (text,)

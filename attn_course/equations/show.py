@@ -50,8 +50,7 @@ class Shown:
             text += apart * bool(text) + f"{left} &{sign} {right}"
         lines = f"$$\\begin{{aligned}}\n{text}\n\\end{{aligned}}$$" if text else ""
         words = [re.sub(r"\$([,.:;])", r"{\1}$", words) for words in (self.lead, self.words, self.end)]  # no line may begin with a comma
-        formula = f"$${_on_lines(self.formula)}$$" if self.formula else ""
-        return "\n\n".join(filter(None, (words[0], formula, words[1], lines, words[2])))
+        return "\n\n".join(filter(None, (words[0], f"$${_on_lines(self.formula)}$$", words[1], lines, words[2])))
 
     def __str__(self) -> str:
         lines = [(plain(left), plain(sign), plain(right)) for left, sign, right in self.lines]

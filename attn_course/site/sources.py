@@ -7,7 +7,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import dropwhile
@@ -299,10 +299,10 @@ class Sources:
             return _raw(self._card(equation))
         except StaysStill:
             card = still(equation)
-            first = card.parts[0]
-            lead = re.sub(r".*?, with ", "With ", first.lead, count=1) if first.lines else ""
-            card.parts[0] = replace(first, lead=lead, formula="")
-            said = NAMELESS.sub(r"$\g<0>$", card._repr_markdown_()).strip()
+            first = card.parts[0]._repr_markdown_()
+            lead, _, *lines = first.split("\n\n")
+            lines = [re.sub(r".*?, with ", "With ", lead, count=1), *lines] if lines else []
+            said = NAMELESS.sub(r"$\g<0>$", "\n\n".join([*lines, card._repr_markdown_().removeprefix(first)]).strip())
             return f"{_raw('<div class=still>')}\n\n{said}\n\n{_raw('</div>')}" * bool(said)
 
     def _card(self, equation: Equation, up: str = "../") -> str:

@@ -13,6 +13,8 @@ from attn_course.files import write_atomically
 from attn_course.numbers import lesson_table as lesson_table  # copies of lesson start that learners keep ask for it here
 
 TITLE = re.compile(r"^# # \{lesson\}`\w+` (.+)$", re.MULTILINE)
+TAG = re.compile(r"\\\\tag\{(\d+\.\d+)\}")  # as a notebook's JSON has it
+README_NUMBERS = re.compile(r"(<!-- numbers: .*? -->\n).*?(<!-- end of numbers -->\n)", re.DOTALL)
 README_TABLE = re.compile(r"(<!-- lessons: .*? -->\n).*?(<!-- end of lessons -->\n)", re.DOTALL)
 
 
@@ -33,14 +35,19 @@ def lessons(root: Path) -> list[Lesson]:
 
 
 def readme_texts(root: Path) -> tuple[str | None, ...]:
-    """Return what README.md may say: with the table of lessons as it must be, or, where there is no place for one, as it is."""
+    """Return what README.md may say: the table of lessons and its sums as they must be, or, where there is no place for them, as it is."""
     text = read_text(root / "README.md")
     if text is None or not README_TABLE.search(text):
         return (text,)
+    pairs = list(_pairs(root))
     rows = ["| chapter | lesson | exercises | what it is about |", "|---|---|---|---|"]
-    for lesson, exercise in _pairs(root):
+    for lesson, exercise in pairs:
         title = _title(lesson).partition(":")[0]
         rows.append(f"| {lesson.stem[:2]} | [{title}]({lesson.name}) | {_points(exercise)} | {lesson.lesson.about} |")
+    n_equations = len({number for lesson, _ in pairs for number in TAG.findall(read_text(lesson.path) or "")})
+    n_tasks = sum(len(_tasks(exercise)) for _, exercise in pairs if exercise)
+    told = f"**{len(pairs)}** lessons · **{n_equations}** checked equations · **{n_tasks}** tasks"
+    text = README_NUMBERS.sub(lambda found: f"{found[1]}\n{told}\n\n{found[2]}", text)
     return (README_TABLE.sub(lambda found: f"{found[1]}\n" + "\n".join(rows) + f"\n\n{found[2]}", text),)
 
 
@@ -71,10 +78,15 @@ def _title(lesson: Unit) -> str:
     return heading[1] if heading else lesson.slug
 
 
+def _tasks(exercise: Unit) -> list[int]:
+    """Return the points of each task of a built exercise."""
+    cells = json.loads(read_text(exercise.path) or '{"cells": []}')["cells"]
+    return [cell["metadata"]["nbgrader"]["points"] for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade")]
+
+
 def _points(exercise: Unit | None) -> str:
     """How many tasks and points a built exercise holds, as a link to it."""
     if exercise is None:
         return ""
-    cells = json.loads(read_text(exercise.path) or '{"cells": []}')["cells"]
-    points = [cell["metadata"]["nbgrader"]["points"] for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade")]
+    points = _tasks(exercise)
     return f"[{len(points)} tasks, {sum(points)} points]({exercise.name})"

@@ -28,6 +28,7 @@ def feedback_page(marked: Marked, site: str = "") -> str:
         marked=marked,
         remarks=remarks(marked),
         signs=SIGNS,
+        marks=[(verdict, status_of(verdict, marked)) for verdict in judged],
         tasks=[_with_advice(verdict, marked) for verdict in judged if _in_a_line(verdict, marked) is None],
         lines=lines,
         next=next((verdict for verdict in judged if status_of(verdict, marked) not in ("passed", "decided")), None),

@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "nb_merge_streams": True,
     "nb_code_prompt_show": "Show what came out",
     "nb_code_prompt_hide": "Hide what came out",
-    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "myst_enable_extensions": ["dollarmath", "amsmath", "deflist"],
     "myst_heading_anchors": 3,
     "html_theme": "sphinx_book_theme",
     "html_static_path": ["_static"],
@@ -123,6 +123,7 @@ def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
     settings = SETTINGS | {
         "course_numbers": sources.numbers,
         "course_places": sources.places,
+        "course_rows": sources.rows,
         "html_context": {"default_mode": "auto"} | sources.sidebar(),
         "html_theme_options": THEME | {"extra_footer": f"<p>attn_course {__version__}</p>"},
     }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -85,8 +86,24 @@ def _around(node: nodes.Node) -> Iterator[nodes.Node]:
         yield node
 
 
+def _neighbours(app: "Sphinx", page: str, _: str, context: dict[str, Any], *others: Any) -> None:
+    """Give a page of an equation or a task the one before it and the one after it."""
+    for row in app.config.course_rows:
+        around = [("", ""), *row, ("", "")]
+        for before, (name, _title), after in zip(around, row, around[2:], strict=False):
+            if name == page:
+                links = {"prev": before, "next": after}
+                context |= {
+                    way: {"link": app.builder.get_relative_uri(page, to), "title": escape(title)}
+                    for way, (to, title) in links.items()
+                    if to
+                }
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Tell Sphinx of the transform."""
     app.add_config_value("course_places", {}, "html")
+    app.add_config_value("course_rows", [], "html")
+    app.connect("html-page-context", _neighbours)
     app.add_post_transform(References)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

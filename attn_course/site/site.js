@@ -173,7 +173,7 @@
 
   // ---- The first page leads back to the lesson that was read last
   function goOn() {
-    const begin = document.querySelector(".begin"), lesson = document.querySelector(".bd-docs-nav ul:nth-of-type(1) .current > a");
+    const begin = document.querySelector("#own-attention .begin"), lesson = document.querySelector(".bd-docs-nav ul:nth-of-type(1) .current > a");
     const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
     if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
     if (!begin || !last || last[0] === begin.firstElementChild.href) return;

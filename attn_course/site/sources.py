@@ -52,17 +52,15 @@ FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show":
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY_PAGE = """# Glossary
 
-The words of the course, then what they are called elsewhere.
+Each word of the course with its axes, and below what six other dialects call the same.
 
 {words}
 
-## Notation in seven dialects
+## Six dialects
 
-The course has a dialect of its own, the first column. The others are recognised by this:
+They are recognised by this:
 
 {dialects}
-
-{names}
 
 ## Letters of many meanings
 
@@ -97,11 +95,7 @@ shows the attention of any model in this way.
 """
 INDEX = """# Own attention
 
-Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
-
-{begin}
-
-{looks}
+{hero}
 
 Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
 
@@ -268,14 +262,14 @@ class Sources:
     def _equation(self, equation: Equation) -> str:
         number, label = numbers.eq(equation.label), equation.label
         where = f"{number} of lesson [{numbers.title(equation.lesson)}](../{equation.lesson}.ipynb)"
+        practised = [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
         listed = [
             ("Assumes", [self._said(each) for each in equation.assumes]),
             ("Rests on", [_to(each) for each in equation.uses if each in self._labels]),
             ("Used by", [_to(each) for each in self._used_by[label]]),
-            (
-                "Practised in",
-                [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label],
-            ),
+            ("Practised in", practised),
+            ("Checked", [self._said(equation.checked)]),
+            ("In code", [f"`{label}`"]),
         ]
         return "\n\n".join(
             [
@@ -283,11 +277,9 @@ class Sources:
                 where + ".",
                 f"$${equation.latex}$$",
                 self._said(equation.why),
-                self._card(equation),
-                *(f"**{words}:** {'; '.join(found)}." for words, found in listed if found),
-                f"**Checked** {self._said(equation.checked)}.",
+                self._play(equation),
+                *(f"{words}\n: {'; '.join(found)}" for words, found in listed if found),
                 f"**LaTeX**\n\n```latex\n{equation.latex}\n```",
-                f"Its name in code is `{label}`.",
             ]
         )
 
@@ -301,15 +293,24 @@ class Sources:
 
         return mathematics(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
 
-    def _card(self, equation: Equation, up: str = "../") -> str:
+    def _play(self, equation: Equation) -> str:
+        """Return an equation to play with, or, as it is printed above, its numbers and the smallest counterexample of each mistake."""
         try:
-            life = life_of(equation.label)
+            return _raw(self._card(equation))
         except StaysStill:
-            return NAMELESS.sub(r"$\g<0>$", still(equation)._repr_markdown_())
+            card = still(equation)
+            first = card.parts[0]._repr_markdown_()
+            lead, _, *lines = first.split("\n\n")
+            lines = [re.sub(r".*?, with ", "With ", lead, count=1), *lines] if lines else []
+            said = NAMELESS.sub(r"$\g<0>$", "\n\n".join([*lines, card._repr_markdown_().removeprefix(first)]).strip())
+            return f"{_raw('<div class=still>')}\n\n{said}\n\n{_raw('</div>')}" * bool(said)
+
+    def _card(self, equation: Equation, up: str = "../") -> str:
+        life = life_of(equation.label)
         markup, style, script = joined_parts(packed(card(life)))
         (self.folder / "_static" / "alive" / f"{equation.label}.js").write_text(script, encoding="utf-8")
         (self.folder / "_static" / "alive.css").write_text(style, encoding="utf-8")
-        return _raw(f'{markup}\n<script src="{up}_static/alive/{equation.label}.js"></script>')
+        return f'{markup}\n<script src="{up}_static/alive/{equation.label}.js"></script>'
 
     @cached_property
     def _labels(self) -> set[str]:
@@ -325,10 +326,13 @@ class Sources:
 
     def _task(self, task: Task, question: str) -> str:
         text = re.sub(r"\A## ", "# ", _said_in_tasks(self._links(question, up="../")))
-        lesson = f"{task.lesson}.ipynb" if task.your_turn else f"{task.lesson}-exercises.ipynb"
-        kind = "the lesson" if task.your_turn else "the exercises of"
-        about = f"\n\nIt practises {_to(task.equation)}." if task.equation in self._labels and task.equation else ""
-        return f"---\norphan: true\n---\n\n{text}{about}\n\nTo answer it, open {kind} [{numbers.title(task.lesson)}](../{lesson}).\n"
+        page, kind = (task.lesson, "lesson") if task.your_turn else (f"{task.lesson}-exercises", "exercises of")
+        anchor = make_id(text.partition("\n")[0])
+        links = [f'<a href="../{page}.html#{anchor}">Answer it in the {kind} {numbers.title(task.lesson)}</a>']
+        if task.equation in self._labels and task.equation:
+            links.append(f'<a href="../eq/{task.equation}.html">Look at {numbers.eq(task.equation)}</a>')
+        begin = f'<p class="begin">{" ".join(links)}</p>'
+        return f"---\norphan: true\n---\n\n{text}\n\n{_raw(begin)}\n"
 
     def _sheet(self, keys: Sequence[str]) -> str:
         parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
@@ -387,11 +391,14 @@ class Sources:
     def _index(self, looks: str) -> str:
         lessons = [page for page in self.titles if not page.endswith("-exercises")]
         begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self.titles[lessons[0]].partition(":")[0])}</a></p>'
+        counts = {"lessons": len(lessons), "checked equations": len(self.equations), "tasks": len(self.tasks)}
+        told = "".join(f"<span><b>{count}</b> {name}</span>" for name, count in counts.items())
+        lead = "Derive attention, implement it, debug it and make it fast."
+        need = "You need matrix products, derivatives and some Python."
+        hero = f'<div><p class="lead">{lead}</p><p>{need}</p><p class="counts">{told}</p>{begin}</div>\n<div>{looks}</div>'
         return INDEX.format(
-            looks=looks and _raw(looks),
-            count=len(lessons),
-            begin=_raw(begin),
-            alive=self._card(REGISTRY.get_equation("attention"), ""),
+            hero=_raw(f'<div class="hero">{hero}</div>'),
+            alive=_raw(self._card(REGISTRY.get_equation("attention"), "")),
             change="[Change its numbers](eq/attention.md) and see what each is made of." * ("attention" in self._labels),
             lessons=_raw(self._lessons()),
             toc_lessons="\n".join(lessons),
@@ -406,6 +413,13 @@ class Sources:
         }
         homes |= {page: page.removesuffix("-exercises") for page in self.titles if page.endswith("-exercises")}
         return {"course_pages": [("Lessons", lessons), ("To look things up", OTHERS)], "course_homes": homes}
+
+    @property
+    def rows(self) -> list[list[tuple[str, str]]]:
+        """Pages that follow each other, with their titles: equations, and tasks."""
+        equations = [(f"eq/{equation.label}", _called(equation.label)) for equation in self.equations]
+        tasks = [(f"task/{task.id}", f"{task.number} {_titled(task.title)}") for task in self.tasks]
+        return [equations, [(page, title) for page, title in tasks if (self.folder / f"{page}.md").is_file()]]
 
 
 def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -461,25 +475,15 @@ def _hint(found: re.Match[str]) -> str:
 
 def _glossary() -> str:
     """Return the page of words, of what they are called elsewhere, and of letters that mean many things."""
-    rows = ((f"`{term.term}`", mathematics(term.meaning), _written(term.shape, code=True)) for term in GLOSSARY)
-    words = [("course", "meaning", "axes"), *rows]
     in_code = r"`\g<0>`"
-    names = [
-        ("course", *(f"**{name}**" for name in DIALECTS)),
-        *((f"`{term.term}`", *(_written(term.names.get(name, ""), code=name == "torch") for name in DIALECTS)) for term in GLOSSARY),
-    ]
-    dialects = "\n".join(f"- **{name}**: {mathematics(CODE.sub(in_code, said))}" for name, said in DIALECTS.items())
-    return GLOSSARY_PAGE.format(words=_rows(words), dialects=dialects, names=_rows(names), letters=mathematics(letters(style="markdown")))
-
-
-def _written(text: str, *, code: bool = False) -> str:
-    """Return an entry of the glossary as mathematics, or as code; a dash where there is none."""
-    return f"`{text}`" if code and text else mathematics(text) or "–"
-
-
-def _rows(rows: Sequence[Sequence[str]]) -> str:
-    head, *rest = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *rest])
+    words = []
+    for term in GLOSSARY:
+        axes = f' <span class="axes">axes `{term.shape}`</span>' * bool(term.shape)
+        names = ((name, f"`{said}`" if name == "torch" else mathematics(said)) for name, said in term.names.items() if said)
+        called = " ".join(f'<span class="dialect"><i>{name}</i> {said}</span>' for name, said in names)
+        words.append(f"`{term.term}`\n: {mathematics(term.meaning)}{axes}\n: {called}")
+    dialects = "\n\n".join(f"{name}\n: {mathematics(CODE.sub(in_code, said))}" for name, said in DIALECTS.items())
+    return GLOSSARY_PAGE.format(words="\n\n".join(words), dialects=dialects, letters=mathematics(letters(style="markdown")))
 
 
 def page_of(unit: Unit) -> str:

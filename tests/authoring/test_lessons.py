@@ -89,7 +89,8 @@ def test_a_lesson_that_shows_the_game_is_stale_when_the_game_has_changed(listing
     assert listing.build().written == ["notebooks/00_start.ipynb"]
 
 
-TABLE = "Before.\n\n<!-- lessons: written by the builder -->\n<!-- end of lessons -->\n\nAfter.\n"
+NUMBERS = "<!-- numbers: written by the builder -->\n<!-- end of numbers -->\n\n"
+TABLE = f"Before.\n\n{NUMBERS}<!-- lessons: written by the builder -->\n<!-- end of lessons -->\n\nAfter.\n"
 
 
 def test_the_builder_writes_the_table_of_the_readme_and_the_check_finds_an_old_one(listing):
@@ -97,6 +98,7 @@ def test_the_builder_writes_the_table_of_the_readme_and_the_check_finds_an_old_o
     listing.build()
     text = listing.read("README.md")
     assert "| 02 | [double](notebooks/02_double.ipynb) | [3 tasks, 6 points](exercises/ex_02_double.ipynb) |" in text
+    assert "\n**2** lessons · **1** checked equations · **3** tasks\n" in text
     assert (text[:7], text[-7:]) == ("Before.", "After.\n")
     assert listing.check() == []
     listing.edit("README.md", "3 tasks", "4 tasks")

@@ -10,6 +10,7 @@ import pytest
 from filelock import FileLock
 
 from attn_course.site import write_site
+from attn_course.tasks import all_tasks
 from tests.browser.notebook_page import UNMOVED, NotebookPage, open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +113,16 @@ def test_every_link_and_every_anchor_is_there_and_the_site_is_small(site: Path) 
     assert dead == set()
     assert len(pages) > 400
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < TOO_LARGE
+
+
+def test_a_task_leads_into_its_exercise_and_to_its_neighbours_and_an_equation_is_printed_once(site: Path) -> None:
+    names = [task.id for task in all_tasks("softmax")]
+    page = (site / "task" / f"{names[1]}.html").read_text(encoding="utf-8")
+    begin = page.partition('<p class="begin">')[2]
+    assert begin.startswith('<a href="../softmax-exercises.html#task-2-2-the-most-undecided-weights">')
+    assert re.findall(r'class="(?:left-prev|right-next)"\s+href="([^"]+)"', page) == [f"{names[0]}.html", f"{names[2]}.html"]
+    still = (site / "eq" / "value-output-rank-bound.html").read_text(encoding="utf-8").partition("<details>")[0]
+    assert still.count('<div class="eq">') == 2, "as it is printed, and with numbers"
 
 
 def test_search_knows_an_equation_by_its_name_and_a_word_of_a_title(site: Path) -> None:

@@ -137,6 +137,32 @@ def test_a_message_and_an_answer_in_latex_are_typeset_and_an_answer_that_cannot_
     assert [pages.answered(code) for code in (r'x = r"\frac{a"', r'x = r"\begin{none}"', 'x = "a"', "x = 1")] == [""] * 4
 
 
+def test_two_numbers_stand_below_each_other_point_below_point_and_the_head_leads_to_each_task():
+    said = "this is the mistake “m”. The first wrong number, element [0], is -0.5 and should be 10.25; the largest error is 11. It is `x`."
+    told, passed = verdict("stable-softmax", "m"), verdict("entropy-by-hand")
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (replace(told, message=said), passed)))
+    assert is_inert(text)
+    assert re.findall("<tr><th.*?>(.*?)</th><td>(.*?)</td>", text) == [("Got", "−0.5"), ("Should be", "10.25")]
+    assert re.findall(r'<p class="soft">(First at .*?)</p>|<p class="said">(It is .*?)</p>', text) == [
+        ("First at element [0]; the largest error is 11.", ""),
+        ("", "It is <code>x</code>."),
+    ]
+    (marks,) = re.findall('<ul class="marks">(.*?)</ul>', text)
+    assert re.findall('href="#(.*?)" .*?</span>(.)<', marks) == [("stable-softmax", "✗"), ("entropy-by-hand", "✓")]
+    assert pages.compared("It is nan and should be 1.5, for n = 3.")[1] == [("Got", "nan"), ("Should be", "1.5")]
+    assert pages.compared("The line before is 0.5, and this one 0.25 at i = 1, for n = 3.")[1:3] == (
+        [("The line before", "0.5"), ("This line", "0.25")],
+        "at i = 1, for n = 3",
+    )
+    assert pages.compared("it is 0.5.") == ("it is 0.5.", [], "", "")
+
+
+def test_a_formula_in_a_hint_stands_in_its_line():
+    hint = "the derivative of `-p \\ln p` is what it is"
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (replace(verdict("stable-softmax", "m"), hint=hint),)))
+    assert "of <math><mo>" in text
+
+
 def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake():
     told = Verdict("stable-softmax", "Title", False, 0, 1, "it is wrong", mistake="no maximum", equation="softmax")
     marked = Marked("ann", "", "02.ipynb", "softmax", "graded", (told,))
@@ -183,7 +209,7 @@ def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(
     named = {re.sub("<.*?>", "", row[0]): row for row in rows[1:]}
     assert [re.sub("<.*?>", "", cell) for cell in named["s01"][2:4]] == ["✓", "✗"]
     assert {*named["zoe"][2:]} == {"–"}
-    assert [re.sub("<.*?>", "", cell) for cell in rows[-1]] == ["right", "", *(str(int(t.number == "2.1")) for t in all_tasks("softmax"))]
+    assert [re.sub("<.*?>", "", cell) for cell in rows[-1]] == ["Right", "", *(str(int(t.number == "2.1")) for t in all_tasks("softmax"))]
     for place, task in re.findall('href="([^"#]*)#?([^"]*)"', grid):
         feedback = (room / "out" / unquote(place)).read_text()
         assert not task or f'id="{task}"' in feedback
@@ -240,7 +266,7 @@ def test_a_text_begins_with_a_capital_unless_with_a_name_or_a_formula():
 def test_the_class_report_says_what_comes_first_which_tasks_are_hard_and_what_to_look_at(room):
     room.with_students(1, "calm").grade("quiet", submissions="calm")
     text = (room / "quiet" / "class.html").read_text()
-    for part in ("Nothing: every notebook was there", "<b>1</b> student, 1 notebook graded", "(1 notebook under “full”)"):
+    for part in ("Nothing: every notebook was there", "Students <b>1</b> 1 notebook graded", "(1 notebook under “full”)"):
         assert part in text
     room.with_students(4)
     room.hand_in("s01", right="1", words="note code cell 3 was changed")
@@ -257,8 +283,8 @@ def test_the_class_report_says_what_comes_first_which_tasks_are_hard_and_what_to
     mistake, count = mistakes(done.marked)[0]
     assert count == 4
     words = " ".join(shown.text.split())
-    assert f"0 of 4 have the hardest task right: 2.4 {tasks[3].title}" in words
-    assert f"4 made the commonest mistake: {mistake.replace('`', '')}" in words
+    assert f"Hardest task 0 of 4 right: 2.4 {tasks[3].title}" in words
+    assert f"Commonest mistake 4 students {mistake.replace('`', '')}" in words
     assert re.search(rf"2.4 {tasks[3].title} ?0 of 4 ?[^;]*: 4 students", words)
 
 

@@ -44,7 +44,7 @@ body.wide { width: 656px } .wide > div { display: block; height: auto }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
 .wide figure { margin: 0 !important }
-.wide figcaption { display: none }
+.wide :is(figcaption, .attn-summary) { display: none }
 .wide svg { width: 100%; max-width: none; max-height: none } .wide .attn-explorable > :not(:has(svg)) { display: none }"""
 
 

@@ -300,6 +300,7 @@ check("pull-back-one-row", my_pull)
 # Now your softmax has a backward pass, two functions that run anywhere. Let the squared error race once more, without nudges. How many
 # steps does the first point of the lead over the third token take, how many the second, and so on?
 
+
 # %% id="own-waits"
 def pull(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))

@@ -259,8 +259,9 @@ check("softmax-derivative", my_formula)
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 #
-# This answers the riddle. The squared error moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the weight,
-# so the averages lie at this very token, and those that deviate from them hardly count.
+# This answers the riddle. The squared error moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the
+# weight, so the averages lie at this very token, and those that deviate from them hardly count. (Cross-entropy escapes, because its
+# slope along $s_y$ is no difference but the huge $-1 / s_y$.)
 
 # %% [markdown] id="covariance-drawn"
 # Both racers and the unsure model now make the same move $r$. In the picture, of the unsure one with $g$ for $f$, each token is a dot. Its
@@ -314,13 +315,13 @@ for first in (7.0, 12.0):
     print(f"first score {first}: {len(lost)} steps,", *np.bincount(lost)[:5], "...")
 
 # %% [markdown] id="own-seen"
-# Two thirds of the longer race go into the first point, and each of the next takes about a third as many steps as the one before. While the
+# Two thirds of the longer race go into the first point, and the next take about a third as many steps as the one before. While the
 # model is sure, $g$ is about $(1, 0, -1)$, with the average 1. So `pull` gives the third score about $2 s_3$ a step and the second $s_2$,
 # and takes both from the first, as its entries sum to 0. The lead shrinks by about $4 s_3 + s_2$, and as leads are factors, each point lost
 # makes these weights about three times as large. So the wait ends in a jump, and five points more at the start, which divide $s_3$ by
 # $e^5 \approx 148$, make the race 128 times as long.
 #
-# The control is cross-entropy: the same $g$ without `pull`, because its logarithm undoes the exponential.
+# The control is cross-entropy: it moves the scores by the same $g$ without `pull`, because its logarithm undoes the exponential.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")

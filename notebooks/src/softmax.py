@@ -260,8 +260,8 @@ check("softmax-derivative", my_formula)
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 #
 # This answers the riddle. The squared error moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the
-# weight, so the averages lie at this very token, and those that deviate from them hardly count. (Cross-entropy escapes, because its
-# slope along $s_y$ is no difference but the huge $-1 / s_y$.)
+# weight, so the averages lie at this very token, and those that deviate hardly count. (Cross-entropy escapes, because its slope along
+# $s_y$, $-1 / s_y$, is huge there.)
 
 # %% [markdown] id="covariance-drawn"
 # Both racers and the unsure model now make the same move $r$. In the picture, of the unsure one with $g$ for $f$, each token is a dot. Its
@@ -278,8 +278,7 @@ for scores in ([12, 1, 0], [7, 1, 0], np.log([0.5, 0.3, 0.2])):
 figures.covariance(s, rates, g)
 
 # %% [markdown] id="covariance-seen"
-# The unsure model moves at the rate found by hand, and the racers hardly at all: in their pictures nearly all the weight would be one dot,
-# very near the cross.
+# The unsure model moves at the rate found by hand, and the racers hardly at all: their pictures would be one large dot near the cross.
 
 # %% [markdown] id="vjp"
 # A training step needs this score by score. Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along
@@ -298,8 +297,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="own"
 # ## How long does it wait?
 #
-# Now your softmax has a backward pass, two functions that run anywhere. Let the squared error race once more, without nudges. How many
-# steps does the first point of the lead over the third token take, how many the second, and so on?
+# Now your softmax has a backward pass, two functions that run anywhere. Race the squared error again, without nudges. How many steps does
+# the first point of the lead over the third token take, how many the second, and so on?
 
 
 # %% id="own-waits"

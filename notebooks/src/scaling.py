@@ -168,10 +168,9 @@ print("queries", query.shape, " items", items.shape, " values", off.shape)
 # %% [markdown] id="trial-learnt"
 # **The gradient.** With the weights $w$ the output is wrong by $e = \sum_j w_j\, (v_j - v_*)$, and the error is the mean square of the four
 # entries of $e$. All that a query teaches goes through $g$, the gradient of its error along its 16 scores. The slope along $w_j$ is
-# $\frac12\, e \cdot v_j$, and the softmax pulls it back as in lesson {lesson}`softmax`, where a number taken from all slopes changes
-# nothing:
+# $\frac12\, e \cdot v_j$, and the softmax pulls it back as in lesson {lesson}`softmax`, so that only differences of slopes count:
 #
-# $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \tfrac12\, e \cdot (v_j - v_*)$$
+# $$g_j = w_j \sum_l w_l\, (a_j - a_l), \qquad a_j = \tfrac12\, e \cdot (v_j - v_*)$$
 
 
 # %% id="trainer"
@@ -184,7 +183,7 @@ def gradients(scores, off):  # g, a row for each query
     w /= w.sum(axis=1, keepdims=True)
     e = (w[:, :, None] * off).sum(axis=1)
     a = (off @ e[:, :, None])[..., 0] / 2
-    return w * (a - (w * a).sum(axis=1, keepdims=True))
+    return w * (w[:, None] * (a[:, :, None] - a[:, None])).sum(axis=2)
 
 
 # %% [markdown] id="trial-descent"
@@ -287,7 +286,7 @@ for name in ("scaled", "unscaled"):
         print(f"{name:9s} {way.__name__:9s} steps", *fewest(layers[name], way))
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# With equal lengths the unscaled layer needs 10, 7 and 7 steps, so seven eighths of its delay are gone. (The scaled layer gains one step, on
+# With equal lengths the unscaled layer needs 10, 8 and 7 steps, so six sevenths of its delay are gone. (The scaled layer gains one step, on
 # average.) The control, with 22, 22 and 33, keeps four fifths of the delay.
 #
 # So the suspicion was nearly right. With the best step size, what harms is not that gradients are small, but that some are small *beside

@@ -18,7 +18,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But this is no fair trial, because its matrices were trained with it. A
+# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A
 # fair one trains a layer with it and another without, in section {section}`slow`. First: what does the division do to a row of scores?
 #
 # ## Softmax sees one row
@@ -56,7 +56,7 @@ from attn_course.lessons.scaling import figures
 figures.machine()
 
 # %% [markdown] id="chance"
-# "Cat" deserves its lead. Before training, though, queries and keys are random. How large are the leads that chance hands out?
+# "Cat" deserves its lead. But before training queries and keys are random: how large are the leads that chance hands out?
 
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
@@ -72,18 +72,18 @@ figures.machine()
 # typical distance.
 
 # %% [markdown] id="row-derived"
-# **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key
-# be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The vector $m$ of the means adds $q \cdot m$ to the whole row and so
-# changes no lead.) The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of
-# this one query,
+# **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$. Let the entries of a key be
+# uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The means add one number to the whole row and so change no lead.) The
+# term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
 # %% [markdown] id="usual"
-# Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
-# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 400$ and $d_k = 900$.
+# Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then
+# each of the $d_k$ terms of $\|q\|^2 = \sum_i q_i^2$ has the mean 1, so $\|q\|^2$ is $d_k$ on average, and a score typically lies
+# $\sqrt{d_k}$ from the mean of its row: 20 away for $d_k = 400$, and 30 for 900.
 
-# %% id="usual-code" tags=["predicted"]
+# %% id="usual-code"
 rng = np.random.default_rng(5)
 for d_k in (400, 900):
     query, key = rng.normal(size=(2, 1000, d_k))
@@ -91,15 +91,11 @@ for d_k in (400, 900):
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
 figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
-# %% [markdown] id="usual-answer" tags=["answer"]
-# The typical distance is 20 at $d_k = 400$ and 30 at $d_k = 900$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1. In the picture, 15 of the walks end between the curves.
-
 # %% [markdown] id="scale"
 # ## The scale
 #
-# We can see the same $d_k$ without fixing the query. Under the usual assumption each product $q_i k_i$ has the mean 0 and the mean square
-# $1 \cdot 1$, so its variance is 1. Different products share no entry, so they are independent, and their variances add:
+# The same $d_k$ appears without a fixed query. Under the usual assumption each product $q_i k_i$ has the mean 0 and the mean square
+# $1 \cdot 1$, so its variance is 1. Different products share no entry, so their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -109,7 +105,7 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="card-question"
 # Divided by $d_k$, scores have the variance $1 / d_k$, and a wide layer hardly sees a lead. And not divided? Here 64 random queries
-# meet 64 random keys. Before you move $d_k$: what becomes of the largest weight, in the second picture, as $d_k$ grows?
+# meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -141,53 +137,106 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% [markdown] id="slow"
 # ## A suspicion on trial
 #
-# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No, because queries are projections,
+# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No: queries are projections,
 # $q = x W_Q$, so with the matrix $W_Q / \sqrt{d_k}$ their scores are ours. We call such a layer the **twin** of ours; the model T5 starts
-# in this way. So the scale can change only the training.
-#
-# How? Vaswani et al. (2017) only suspected: "for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax
-# function into regions where it has extremely small gradients." Let us put this on trial.
+# so. Only the training can differ. Vaswani et al. (2017) suspected how: "for large values of $d_k$, the dot products
+# grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put this on trial.
 
 # %% [markdown] id="trial-task"
-# An example has 16 items, each with 16 random features and a value of four random numbers. The query is the features of one item, turned by
-# a rotation that is the same in all examples, and the output should be that item's value. A layer learns $W_Q$ and $W_K$ from the squared
-# error, by gradient descent on 32 new examples a step, until the right item has the largest weight in more than 90 % of 512 other examples.
+# **The task.** An example has 16 items, each with 16 random features and a value $v_j$ of four random numbers. The query is the features of
+# one item, turned by a rotation that is the same in all examples. The output should be the value of that item, $v_*$, so the layer must
+# learn to undo the rotation.
+
+
+# %% id="trial-code"
+def start(seed):  # the rotation, and matrices that make queries and keys of variance 1
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0]
+    return rng, rotation, *(rng.normal(size=(2, 16, 64)) / 4)
+
+
+def examples(rng, rotation, size):
+    items, values = rng.normal(size=(size, 16, 16)), rng.normal(size=(size, 16, 4))
+    right, each = rng.integers(16, size=size), np.arange(size)
+    off = values - values[each, right][:, None]  # from the value wanted
+    return items[each, right] @ rotation, items, off, right
+
+
+query, items, off, right = examples(*start(seed=0)[:2], size=512)
+print("queries", query.shape, " items", items.shape, " values", off.shape)
 
 # %% [markdown] id="trial-learnt"
-# All that a query teaches $W_Q$ and $W_K$ goes through $g$, the gradient of its error with respect to its 16 scores. So our trainer first
-# computes $g$, lets `way` change it (at first by nothing), and then gives it to `backward`, which carries it on to the matrices.
+# **The gradient.** With the weights $w$ the output is wrong by $e = \sum_j w_j\, (v_j - v_*)$, and the error is the mean square of the four
+# entries of $e$. All that a query teaches goes through $g$, the gradient of its error along its 16 scores. The slope along $w_j$ is
+# $\frac12\, e \cdot v_j$, and the softmax pulls it back as in lesson {lesson}`softmax`, so that only differences of slopes count:
+#
+# $$g_j = w_j \sum_l w_l\, (a_j - a_l), \qquad a_j = \tfrac12\, e \cdot (v_j - v_*)$$
+
 
 # %% id="trainer"
-from attn_course.lessons.scaling import experiments, experiments_trial as trial
+def scores_of(query, items, w_query, w_key):  # not divided
+    return (items @ (query @ w_query @ w_key.T)[:, :, None])[..., 0]
 
 
-def fewest(layer, way=lambda g: g):  # steps until learnt, for three seeds
-    def teach(scores, value, right):
-        g = trial.score_gradients(scores, value, right)  # a row for each query
-        scores.backward(way(g) / len(g))
+def gradients(scores, off):  # g, a row for each query
+    w = np.exp(scores - scores.max(axis=1, keepdims=True))
+    w /= w.sum(axis=1, keepdims=True)
+    e = (w[:, :, None] * off).sum(axis=1)
+    a = (off @ e[:, :, None])[..., 0] / 2
+    return w * (w[:, None] * (a[:, :, None] - a[:, None])).sum(axis=2)
 
-    return trial.fewest_steps(teach, *layer)
+
+# %% [markdown] id="trial-descent"
+# **The training.** A score $q\, W_Q W_K^\top x_j / u$, with the features $x_j$ and the divisor $u$, is linear in $W_Q W_K^\top$. So a
+# query's slope along this product is $q^\top \sum_j g_j x_j / u$, and the chain rule gives those of its factors. A step averages over 32
+# new examples. We stop when the right item wins in more than 90 % of 512 others. Later `way` will change $g$.
+
+
+# %% id="training"
+def steps_until_learnt(shrink, divisor, seed, size, way, limit):
+    rng, rotation, w_query, w_key = start(seed)
+    w_query = w_query / shrink
+    asked, among, _, wanted = examples(rng, rotation, 512)
+    for step in range(1, limit):
+        query, items, off, _ = examples(rng, rotation, 32)
+        g = way(gradients(scores_of(query, items, w_query, w_key) / divisor, off))
+        slope = query.T @ (g[:, None] @ items)[:, 0] / 32 / divisor  # of W_Q W_K^T
+        move = size * slope
+        w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
+        found = scores_of(asked, among, w_query, w_key).argmax(axis=1)
+        if (found == wanted).mean() > 0.9:
+            return step
+    return limit
 
 
 # %% [markdown] id="slow-predict"
-# Four layers with $d_k = 64$ are made from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
-# average over such matrices, and the **unscaled** one does not divide, so they have variance 64. The twin has its $W_Q$ divided by 8
-# instead. The last one divides by $d_k$ itself. For each of three seeds we take the best of twelve step sizes. **Predict** which of
-# them keep up with the scaled layer.
+# Four layers with $d_k = 64$ start from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
+# average over such matrices, while the **unscaled** one does not divide, and has 64. The twin has its $W_Q$ divided by 8 instead, and the
+# last layer divides by $d_k$. For each of three seeds we take the best of twelve step sizes. **Predict** which keep up with the scaled
+# layer.
 
 # %% id="task-code" tags=["predicted"]
 # by what W_Q is divided, and by what the scores
 layers = {"scaled": (1, 8), "unscaled": (1, 1), "twin": (8, 1), "by d_k": (1, 64)}
+
+
+def fewest(layer, way=lambda g: g):
+    needed = [101, 101, 101]
+    for seed in range(3):
+        for size in 0.1 * 2.0 ** np.arange(12):
+            needed[seed] = steps_until_learnt(*layer, seed, size, way, needed[seed])
+    return needed
+
+
 for name, layer in layers.items():
     print(f"{name:9s} steps until learnt", *fewest(layer))
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The scaled layer needs 4 steps with each seed, and the unscaled one 24, 35 and 33. The twin keeps up, though it does not divide either, so
-# it is the start that slows the unscaled layer.
+# The scaled layer needs 4 or 5 steps, the unscaled one 34, 23 and 35. The twin keeps up, though it does not divide either, so it is the
+# start that slows the unscaled layer.
 #
-# The layer that divides by 64 keeps up, too. It starts nearly flat, and its larger divisor makes all gradients of its matrices shorter, but
-# a larger step size makes up for a factor that all gradients share. So the suspicion cannot be quite right: if the step size fits,
-# small gradients alone do not slow a layer.
+# The layer that divides by 64 keeps up, too. Its larger divisor makes all gradients of its matrices shorter, but a larger step size makes
+# up for a factor that all share. So the suspicion cannot be quite right: small gradients alone do not slow a layer if the step size fits.
 
 # %% [markdown] id="unequal"
 # ## Which gradients are small?
@@ -195,32 +244,41 @@ for name, layer in layers.items():
 # Let us look at the $g$ of single queries before the first step. We call a query **silent** if its $g$ is shorter than 0.01.
 
 # %% id="silent-code"
-for name in ("scaled", "unscaled"):
-    length = trial.first_gradients(*layers[name]).norm(dim=1)
-    loudest = length.topk(len(length) // 10).values.sum() / length.sum()
+for name, divisor in (("scaled", 8), ("unscaled", 1)):
+    found = []
+    for seed in range(3):
+        rng, rotation, w_query, w_key = start(seed)
+        query, items, off, _ = examples(rng, rotation, 512)
+        g = gradients(scores_of(query, items, w_query, w_key) / divisor, off)
+        found.append(np.linalg.norm(g, axis=1))
+    length = np.sort(np.concatenate(found))
+    loudest = length[-len(length) // 10 :].sum() / length.sum()
     print(f"{name:9s} mean length {length.mean():.2f}", end="   ")
-    print(f"silent {(length < 0.01).double().mean():.2f}   loudest tenth {loudest:.2f}")
+    print(f"silent {(length < 0.01).mean():.2f}   loudest tenth {loudest:.2f}")
 
 # %% [markdown] id="silent"
-# The mean length falls by a third only, which a step half as large again would undo. But without the scale the gradients are *unequal*. More
-# than a quarter of the queries are silent, because one key has nearly all the weight, and mostly it is a wrong one. The loudest tenth, where
-# mostly two keys happen to share the weight, has 44 % of the length of all, and one step size has to serve both.
+# Without the scale the mean length falls by a third only, which a step half as large again would undo. But the gradients have become
+# *unequal*. More than a quarter of the queries are silent: chance has given one key nearly all the weight, mostly a wrong one, and then the
+# softmax lets almost nothing through. The loudest tenth, where mostly two keys share the weight, has 44 % of the length of all.
+#
+# All queries share one step size, which suggests a better suspicion. If the step is long enough for the silent queries, it is far too long
+# for the loud ones; if it suits the loud ones, the layer learns from these few only.
 
 # %% [markdown] id="ways"
-# Is that the harm? Then it must go away if, in each batch, every $g$ keeps its direction but all get the same length, their mean. As a
-# control, we give each the length of the query before it, so the lengths are as unequal as they were. **Predict** for both ways how many of
-# its lost steps the unscaled layer wins back.
+# If unequal lengths are the harm, it must go away when all queries of a batch are equally loud: every $g$ keeps its direction, but gets the
+# mean length of the batch. As a control we give each $g$ the length of the query before it, so the lengths stay as unequal as they were.
+# **Predict** for both ways how many of its lost steps the unscaled layer wins back.
 
 
 # %% id="slow-code" tags=["predicted"]
 def equal(g):
-    length = g.norm(dim=1, keepdim=True)
+    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99  # never 0
     return g / length * length.mean()
 
 
 def passed_on(g):
-    length = g.norm(dim=1, keepdim=True)
-    return g / length * length.roll(1, dims=0)
+    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
+    return g / length * np.roll(length, 1, axis=0)
 
 
 for name in ("scaled", "unscaled"):
@@ -228,18 +286,17 @@ for name in ("scaled", "unscaled"):
         print(f"{name:9s} {way.__name__:9s} steps", *fewest(layers[name], way))
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# With equal lengths the unscaled layer needs 4, 8 and 6 steps, so nearly all of its delay is gone. The control needs 18, 29 and 40, on
-# average about as many as before. (The scaled layer gains one step by equal lengths, on average.)
+# With equal lengths the unscaled layer needs 10, 8 and 7 steps, so six sevenths of its delay are gone. (The scaled layer gains one step, on
+# average.) The control, with 22, 22 and 33, keeps four fifths of the delay.
 #
-# So the suspicion was nearly right. With the best step size, what harms is not that gradients are small, but that some are small
-# *beside others*, so chance decides which queries may teach the layer. Section {section}`measured` finds much the same with Adam and at
-# other widths.
+# So the suspicion was nearly right. With the best step size, what harms is not that gradients are small, but that some are small *beside
+# others*, so chance decides which queries may teach the layer. This is one small task; at other widths and with Adam section
+# {section}`measured` finds much the same.
 
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# So the start counts. But queries and keys come out of matrices, and nobody promises that the entries of $q$ and $k$ have variance 1.
-# Before we train a layer, we had better measure its scores.
+# So the start counts. But nobody promises that the entries of $q$ and $k$ have variance 1, so we had better measure scores.
 #
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
@@ -252,9 +309,9 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer"
-# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` the variance of $q \cdot k$
-# within a row is $16 \cdot 0.04$ on average, and the scale divides it by 16. The rest is how far the rows lie apart, which softmax never
-# sees. So measure `scores.var(axis=1)`.
+# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` a row of $q \cdot k$ has the
+# variance $16 \cdot 0.04$ on average, here divided by 16. The rest is how far the rows lie apart, which softmax never sees. So
+# measure `scores.var(axis=1)`.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -310,9 +367,8 @@ verify_lesson("scaling")
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent entries
 # of mean 0 and variance 1, the root gives scores of variance 1, whatever the width.
 #
-# Without a divisor a wide layer starts sure of noise. In our task it then takes six times the steps or more, mostly because some queries
-# are silent beside others, and the best of twelve step sizes does not mend that. Divided by $d_k$ it starts nearly flat, which a larger step
-# size makes up for. So the trial speaks against no divisor, but not against a larger one.
+# Without a divisor a wide layer starts sure of noise, and took six to seven times the steps in our task, mostly because some queries
+# are silent beside others. Divided by $d_k$ it kept up, with a larger step size, so the trial does not speak against that.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -325,13 +381,9 @@ verify_lesson("scaling")
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
-# The first part is the mean, and the other three vary. In the product of two different ones, $\tilde q$ or $\tilde k$ stands once, as a
-# factor of mean 0 that is independent of the rest. So these products have mean 0, and the three mean squares add up.
-
-# %% [markdown] id="covariances"
-# Each of them is a double sum. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $(S_k)_{ij}$, a term of the first
-# has the mean $(S_q)_{ij} (S_k)_{ij}$, and the sum of these is the trace of $S_q S_k$. The second is
-# $\sum_{i,\,j} (m_q)_i (m_q)_j (S_k)_{ij} = m_q^\top S_k\, m_q$, and the third likewise:
+# The first part is the mean. In the product of two different others, $\tilde q$ or $\tilde k$ stands once, as a factor of mean 0 that is
+# independent of the rest, so the three mean squares add up. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and
+# $S_k$, the first of them is $\sum_{i,\,j} (S_q)_{ij} (S_k)_{ij} = \mathrm{tr}(S_q S_k)$. With the others,
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 
@@ -346,53 +398,29 @@ check("correlated-entries-variance", my_variance_formula)
 # The means are 0, so only the trace is left. Each of its $d_k$ terms with $i = j$ is $1 \cdot 1$, and each of the other $d_k (d_k - 1)$ is
 # $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
-# %% [markdown] id="broken"
-# Now break one thing at a time, at $d_k = 16$, and look at the divided scores. "Related" entries have the covariance 0.5. **Predict**: in
-# which of the five other panels is the variance still 1?
-
-# %% id="broken-code" tags=["predicted"]
-q, k, e = rng.normal(size=(3, 40_000, 16))
-related_q, related_k = (q + e[:, :1]) / np.sqrt(2), (k + e[:, 1:2]) / np.sqrt(2)
-products = {
-    "all hold": q * k,
-    "related entries in q": related_q * k,
-    "related in q and in k": related_q * related_k,
-    "means 0.5": (q + 0.5) * (k + 0.5),
-    "q and k correlated, r = 0.5": q * (0.5 * q + np.sqrt(0.75) * k),
-    "q = k": q * q,
-}
-divided = {name: each.sum(axis=1) / 4 for name, each in products.items()}
-figures.broken_assumptions(divided)
-
-# %% [markdown] id="broken-answer" tags=["answer"]
-# Related entries do no harm if only $q$ has them: each of their covariances meets one of $k$ that is 0. In both vectors they give
-# $1 + 15 \cdot 0.25 = 4.75$.
-#
-# In the last two, $q$ and $k$ have the correlation $r$ (0.5 and 1), and a divided score has the mean $r \sqrt{d_k}$, which grows with the width.
-# Training makes such scores. That is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$ itself.
-
 # %% [markdown] id="kurtosis"
-# We did not ask for normal entries. If they are normal, is the score? With $q$ fixed it is, with the fourth moment $3 \|q\|^4$. But the
-# queries differ, and $\mathbb{E}[\|q\|^4] = 3\,d_k + d_k (d_k - 1)$, from $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$. So
-# large scores are more frequent than on a normal curve, whose ratio is 3:
+# If entries of $q$ and $k$ are correlated, as training may make them, $q \cdot k$ gets a mean that grows like $d_k$. That is why **muP**, a
+# set of rules for widening a model (Yang et al., 2022), divides by $d_k$ itself. And independent normal entries make no normal scores. With
+# $q$ fixed they do, with the fourth moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more
+# frequent than on a normal curve, whose ratio is 3:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
 # %% [markdown] id="projected"
-# **And why did PyTorch's rows hardly vary?** Layer normalisation gives each token of $d$ entries the squared length
-# $\|x\|^2 = d$ (while its learnt gain is 1). But queries come after the matrix. Each entry of $x W$ sums $d$ independent terms
-# $x_i W_{ij}$, so over draws of $W$ with mean 0 and variance $\sigma_w^2$,
+# **And why did PyTorch's rows hardly vary?** Layer normalisation gives each token of $d$ entries the squared length $\|x\|^2 = d$ (while
+# its learnt gain is 1). Each entry of $x W$ sums $d$ independent terms $x_i W_{ij}$, so over draws of $W$ with mean 0 and variance
+# $\sigma_w^2$,
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
 # `nn.Linear` draws uniformly between $\pm 1 / \sqrt d$, so $\sigma_w^2 = 1 / (3 d)$: entries have the variance $1/3$, and divided scores
-# $1/9$. (It is $1/2$ and $1/4$ in `nn.MultiheadAttention`, and $0.0004\, d$ for entries after normal draws of deviation 0.02.)
+# $1/9$.
 
 # %% [markdown] id="two-tokens"
-# The rest is in the tokens. A row's variance $v$ is the mean of $(s_j - \bar s)^2$, and $s_j - \bar s$ is the score of $x$ with
-# $y_j - \bar y$, the token without the mean of all. By the two variances above and {eq}`score-variance-from-deviations`, its mean square
-# is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - \bar y\|^2$. The mean of $\|y_j - \bar y\|^2$ is $d - \|\bar y\|^2$. So with
-# $\bar c = \|\bar y\|^2 / d$, the mean cosine of all $n^2$ pairs,
+# The rest is in the tokens. A row's variance $v$ is the mean of $(s_j - \bar s)^2$, and $s_j - \bar s$ is the score of $x$ with $y_j - \bar
+# y$, the token without the mean of all. By {eq}`variance-after-projection` and {eq}`score-variance-from-deviations` its mean square is
+# $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - \bar y\|^2$, and the mean of $\|y_j - \bar y\|^2$ is $d - \|\bar y\|^2$. So with $\bar c
+# = \|\bar y\|^2 / d$, the mean cosine of all $n^2$ pairs,
 #
 # $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
 # \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \label{row-variance-at-initialisation}$$
@@ -405,9 +433,6 @@ for _ in range(100):
     scores = (tokens @ w_query) @ (tokens @ w_key).T / np.sqrt(d_k)
     found.append(scores.var(axis=1).mean())
 print(f"derived {(1 - alike) / 9:.3f}   mean of 100 starts {np.mean(found):.3f}")
-
-# %% [markdown] id="own-tokens-notice"
-# Layer normalisation gives the tokens one length, but it does not make them different.
 
 # %% [markdown] id="similar"
 # ## Deeper: why not the cosine?
@@ -429,10 +454,8 @@ print("q.k / sqrt(d_k)", reference.scaled_dot_scores(query, key)[0].round(2))
 print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 
 # %% [markdown] id="spot-cosine"
-# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key, though its angle is larger. The work is no obstacle, for the
-# lengths of $T_q$ queries and $T_k$ keys take $(T_q + T_k)\, d_k$ products, and the scores $T_q T_k d_k$ anyway.
-#
-# The obstacle is the softmax, written $\sigma$ here. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
+# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key, though its angle is larger. But the softmax, written $\sigma$ here,
+# makes little of cosines. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
@@ -447,8 +470,8 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="qk-norm"
-# So the division does not hold the variance at 1. **QK-norm** at least bounds each score by $\sqrt{d_k}$, whatever the matrices do. It divides
-# $q$ and $k$ by their root mean square, so that a score becomes a cosine times a fixed factor:
+# So the division does not hold the variance at 1. **QK-norm** at least bounds each score by $\sqrt{d_k}$, whatever the matrices do. It
+# divides $q$ and $k$ by their root mean square, so that a score becomes a cosine times a fixed factor:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
@@ -462,9 +485,8 @@ for factor in (1, 100):  # of W_Q
     print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="held"
-# In this way, and with a learnt gain, Qwen3 and Gemma 3 bound their scores *during* training, and ViT-22B by layer normalisation of $q$ and
-# $k$. Others cut instead: Gemma 2 turns a score $s$ into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest
-# score has exceeded 100.
+# In this way, and with a learnt gain, Qwen3 and Gemma 3 bound their scores *during* training. Others cut instead: Gemma 2 turns a score $s$
+# into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest score has exceeded 100.
 
 # %% [markdown] id="similar-equal"
 # **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By
@@ -477,10 +499,12 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="measured"
 # ## Deeper: other widths, Adam, and the twin's step
 #
-# The trial was also run at other widths, and with Adam, in 32-bit numbers, which changes some counts a little. Here are the mean steps of
-# three seeds, each with its best step size, of at most 100:
+# The trial was also run at other widths, and with Adam, from other random draws and in 32-bit numbers, so some counts differ. Here are the
+# mean steps of three seeds, each with its best step size, of at most 100:
 
 # %% id="widths-code"
+from attn_course.lessons.scaling import experiments
+
 record = experiments.SCALE.load()  # stored
 columns = ["scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WAYS)]
 print(*columns, sep=" | ")
@@ -504,18 +528,17 @@ for optimizer in ("SGD", "Adam"):
 
 
 # %% id="twins-code"
-def stepped(name, step_size):
-    w_query, w_key, divisor = trial.made(*layers[name], seed=0)
-    w_query.requires_grad_()
-    query, items, value, right = trial.examples(seed=0)[0][0]
-    scores = trial.scores((w_query, w_key, divisor), query, items)
-    scores.backward(trial.score_gradients(scores, value, right) / 32)
-    return (w_query - step_size * w_query.grad).detach()
+def stepped(shrink, divisor, size):  # W_Q after one step
+    rng, rotation, w_query, w_key = start(seed=0)
+    query, items, off, _ = examples(rng, rotation, 32)
+    g = gradients(scores_of(query, items, w_query / shrink, w_key) / divisor, off)
+    slope = query.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
+    return w_query / shrink - size * slope @ w_key
 
 
-ours = stepped("scaled", 6.4) / 8
+ours = stepped(1, 8, 6.4) / 8
 for part in (1, 8, 64):
-    same = np.allclose(stepped("twin", 6.4 / part), ours)
+    same = np.allclose(stepped(8, 1, 6.4 / part), ours)
     print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"
@@ -531,7 +554,7 @@ for part in (1, 8, 64):
 #   (see [issue 18284](https://github.com/huggingface/transformers/issues/18284)).
 # - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.
 # - Scores held in training: query-key normalisation, A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245), in
-#   ViT-22B ([arXiv:2302.05442](https://arxiv.org/abs/2302.05442)), Qwen3 ([arXiv:2505.09388](https://arxiv.org/abs/2505.09388)) and Gemma 3
+#   Qwen3 ([arXiv:2505.09388](https://arxiv.org/abs/2505.09388)) and Gemma 3
 #   ([arXiv:2503.19786](https://arxiv.org/abs/2503.19786)); the soft cap of Gemma 2
 #   ([arXiv:2408.00118](https://arxiv.org/abs/2408.00118)); the clipping of Kimi K2
 #   ([arXiv:2507.20534](https://arxiv.org/abs/2507.20534)).

@@ -5,7 +5,7 @@
 # the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 55 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -57,25 +57,23 @@ for name, amount in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand more: a token that leads
-# another by $x$ points must have $g(x)$ times the other's weight, with one positive $g$, whatever the scores are. "Cat" leads "because" by 4, and "because" leads
-# "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply, $g(4 + 2) = g(4)\, g(2)$, and so for all leads:
+# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: a token that
+# leads another by $x$ points has $g(x)$ times its weight, with one positive $g$, whatever the scores are. "Cat" leads "because" by 4, and
+# "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply, so for all leads
 #
 # $$g(x + y) = g(x)\, g(y)$$
 #
 # A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$. In this way
-# $g(x) = a^x$ with $a = g(1)$ for every fraction $x$, and $g(-x) = 1 / g(x)$. If $g$ is continuous, so that no weight jumps,
-# these values fix all others (Cauchy, 1821).
+# $g(x) = a^x$ with $a = g(1)$ for every fraction $x$, and if $g$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
 # So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. (Two
-# tokens form no chain of leads; there $g(x) = e^{x^3}$ would do, too.) If higher scores are to win, $a$ is above 1, and we may write it
-# as $e^{1/T}$ with $T > 0$:
+# form no chain.) If higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
 # $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
-# score. At a low $T$ a single best score takes nearly everything, while at a high one all weights are nearly equal.
+# score.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
@@ -122,82 +120,109 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores each row is one query's, so the maximum and the sum run along the last axis.
+# That makes a softmax to keep. In a matrix each row is one query's, so the maximum and the sum run along the last axis:
 
-# %% [markdown] id="compromise"
-# ## The best compromise
-#
-# There is a second answer to why it is $e^z$. A chatbot wants good tokens, but also variety. If it always takes the best token, its
-# average score $p \cdot z = \sum_i p_i z_i$ is largest, but it says the same every time; if it draws all tokens alike, it makes no sense.
-# For the variety of weights $p$ Claude Shannon found a measure in 1948:
-#
-# $$H(p) = -\sum_i p_i \ln p_i$$
-#
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. Shannon said that John von Neumann told
-# him to call it **entropy**, its name in physics: "no one knows what entropy really is, so in a debate you will always have the advantage."
+# %% id="own-code"
+import numpy as np
 
-# %% [markdown] id="price"
-# Let a unit of entropy be worth $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we
-# try all weights:
 
-# %% id="compromise-code"
-from attn_course.reference import softmax
+def weights_of(scores):
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return terms / terms.sum(axis=-1, keepdims=True)
 
-z, share = np.array([0.0, 2.0]), np.linspace(0, 1, 1001)[1:-1]  # of the second token
-entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-totals = {T: 2 * share + T * entropy for T in (0.5, 1.0, 2.0)}
-for T, total in totals.items():
-    best_share, ours = share[total.argmax()], softmax(z / T)[1]
-    print(f"T = {T}: best share {best_share:.3f}, softmax {ours:.3f}")
-figures.compromise(share, totals)
 
-# %% [markdown] id="jensen"
-# Each hill has its top where the softmax says. To see why, let $T$ be 1, and let no $p_i$ be 0. Both terms are averages under $p$, so we can
-# join them:
-#
-# $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
-#
-# Because the graph of $\ln$ bends downwards, an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
-# they are equal only if all the numbers are the same:
-#
-# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
-#
-# The right side, free of $p$, is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, the sums run over the other tokens only,
-# and the bound is smaller.
+print(weights_of(it).round(4))
 
-# %% [markdown] id="winner"
-# So $\mathrm{lse}(z)$ is reached only if all $e^{z_i} / p_i$ are one number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1,
-# $N = \sum_j e^{z_j}$: with these weights it is reached. **Softmax is the one best compromise** between score and entropy:
+# %% [markdown] id="race"
+# ## A race, and a riddle
 #
-# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
+# So far the scores were given, but a model must learn them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
+# slopes of the loss move the scores. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
+# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. This takes no
+# calculus, since a slope can be measured: nudge a score up and down, and see how the loss changes.
+
+# %% id="slopes-code"
+truth = np.array([0.0, 0.0, 1.0])  # of three tokens the third is right
+losses = {
+    "cross-entropy": lambda s: -np.log(s[:, 2]),
+    "squared error": lambda s: ((s - truth) ** 2).sum(axis=1) / 2,
+}
+
+
+def slopes(loss, scores):  # row j of the nudged scores moves score j only
+    nudge = 0.001 * np.eye(3)
+    return (loss(weights_of(scores + nudge)) - loss(weights_of(scores - nudge))) / 0.002
+
+
+for name, loss in losses.items():
+    print(name, slopes(loss, np.zeros(3)).round(3))  # of three equal scores
+
+# %% [markdown] id="own-predict"
+# From equal scores the squared error is only three times slower. Now let a model be sure of the first token, with the scores
+# $(7, 1, 0)$ or even $(12, 1, 0)$, though the third is right. **Predict** how many steps of size 1 each loss needs until the third has half
+# the weight: a few, hundreds, thousands, or tens of thousands?
+
+# %% id="own-race" tags=["predicted"]
+paths = {}
+for first in (7.0, 12.0):
+    for name, loss in losses.items():
+        scores, path = np.array([first, 1.0, 0.0]), []
+        while weights_of(scores)[2] < 0.5:
+            scores -= slopes(loss, scores)
+            path.append(weights_of(scores)[2])
+        paths[f"{name}, {first:.0f}"] = path
+        print(f"first score {first}, {name}: {len(path)} steps")
+figures.race(paths)
+
+# %% [markdown] id="own-answer" tags=["answer"]
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Longer steps do not mend it: with size 10 cross-entropy needs a
+# single one from either start, and the squared error 20 and 2,276. In 1988, when the squared error was the custom, Solla, Levin and
+# Fleisher, too, saw networks learn faster with an entropy. Why does the other loss wait, longest where the model is most wrong?
+
+# %% [markdown] id="loss"
+# ## The logarithm undoes it
 #
-# For another price, divide $p \cdot z + T\, H(p)$ by $T$. What is left, $p \cdot (z / T) + H(p)$, is the case just solved, so
-# $\sigma(z / T)$ wins: temperature is the price of entropy.
+# The winner first. Its loss is a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called
+# **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
+# log-sum-exp**:
+#
+# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
+#
+# So each slope of the cross-entropy, $\mathrm{lse}(z) - z_y$, is a weight minus the truth:
+#
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
+#
+# At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
+# of 7, so it is gone after four steps, and one of 12 after six or seven. However sure the model is, it moves at nearly full
+# strength while it is wrong.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# In training the scores move, and as the weights sum to 1, a token can only gain what others lose. Raise the score of "tired" a little, in
-# the row of "it". **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all the same?
+# And the loser? Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, the very same numbers. But a step moves scores,
+# and as the weights sum to 1, a token can only gain what others lose. So how do the weights follow? Go back to the row of "it", and raise
+# the score of "tired" a little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
+# the same?
 
 # %% id="jacobian-code" tags=["predicted"]
-s = softmax(it)
+s = weights_of(it)
 raised = it.copy()
 raised[tokens.index("tired")] += 0.001
-for token, weight, change in zip(tokens, s, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} weight {weight:.4f}, rate {change:9.6f}")
+rates = (weights_of(raised) - s) / 0.001
+for token, weight, rate in zip(tokens, s, rates, strict=True):
+    print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
 # "Cat" pays nearly all, and each of the others pays about in proportion to its weight.
 
 # %% [markdown] id="jacobian"
-# Can we say exactly what each one pays? A logarithm undoes the exponential: for $s = \sigma(z)$ we have $\ln s_i = z_i - \mathrm{lse}(z)$.
-# By the chain rule **softmax is the gradient of log-sum-exp**:
+# How much exactly? Let all scores move at once, at the rates $r_j = dz_j / d\theta$, where $\theta$ is anything that moves them. By
+# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So
+# $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate $r_i - \bar r$, and $s_i$ itself moves $s_i$ times as fast:
 #
-# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
+# $$\frac{d s_i}{d\theta} = s_i\, (r_i - \bar r)$$
 #
-# So if only $z_j$ rises, at the rate 1, $\ln s_i$ moves at the rate $\delta_{ij} - s_j$, where $\delta_{ij}$ is 1 if $i = j$ and else 0,
-# and $s_i$ moves $s_i$ times as fast:
+# A weight grows only if its score rises faster than the average. If only $z_j$ rises, at the rate 1, then $\bar r = s_j$ and
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
@@ -212,54 +237,52 @@ check("softmax-derivative", my_formula)
 # It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast, and no other
 # score does.
 
-# %% [markdown] id="loss"
-# A language model is trained with the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. That is
-# $\mathrm{lse}(z) - z_y$, with the slopes
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
-
 # %% [markdown] id="lemma"
-# ## When all scores move
+# ## Why the squared error waits
 #
-# In training all scores move at once, and in the next section two losses race to move them. To see why one of them waits, we ask how
-# an average under the weights moves. Let three tokens have the weights
-# $s = (0.5, 0.3, 0.2)$, and let their scores move at the rates $r = dz / d\theta = (1, 0, -1)$, where $\theta$ is anything that moves
-# them, such as an entry of the query. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under
-# $s$, written $\bar r$. So $\ln s_j$ moves at the rate $r_j - \bar r$, and
+# Now we can follow the squared error through the softmax. With the slopes $g_i = s_i - \delta_{iy}$ along the weights it moves at the
+# rate $\sum_i g_i\, d s_i / d\theta$, by the chain rule.
 #
-# $$\frac{d s_j}{d\theta} = s_j\, (r_j - \bar r)$$
-#
-# Here $\bar r$ is 0.3, and the weights move at the rates 0.35, $-0.09$ and $-0.26$. The second one shrinks although its score rests,
-# as a weight grows only if its score rises faster than the average.
+# **By hand.** Let the model still be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
+# score fall and the third rise, $r = (-1, 0, 1)$. Then $\bar r = -0.5 + 0.2 = -0.3$, and the weights move at the rates
+# $0.5 \cdot (-0.7) = -0.35$, $0.3 \cdot 0.3 = 0.09$ and $0.2 \cdot 1.3 = 0.26$. So the loss moves at the rate
+# $0.5 \cdot (-0.35) + 0.3 \cdot 0.09 - 0.8 \cdot 0.26 = -0.356$.
 
 # %% [markdown] id="lemma-proof"
-# Let $f_j$ be the first entry of value $j$, say $f = (2, 4, 0)$ with the average $\bar f = \sum_j s_j f_j = 2.2$. Since the rates of the
-# weights sum to 0, we may subtract $\bar f$ in the rate of this average:
+# When is such a rate small? Put any fixed numbers $f_j$ in place of $g_j$, with the average $\bar f = \sum_j s_j f_j$. As the rates of the
+# weights sum to 0, we may subtract $\bar f$:
 #
 # $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
 #
-# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. So we have a lemma, for numbers
-# $f_j$ that do not depend on $\theta$:
+# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. So for numbers $f_j$ that do not
+# depend on $\theta$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+#
+# This answers the riddle. The squared error moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the
+# weight, so the averages lie at this very token, and those that deviate hardly count. (Cross-entropy escapes, because its slope along
+# $s_y$, $-1 / s_y$, is huge there.)
 
 # %% [markdown] id="covariance-drawn"
-# In the picture each token is a dot. The rectangle between it and the cross of the two averages has the product of its two deviations,
-# with its sign, as area:
+# Both racers and the unsure model now make the same move $r$. In the picture, of the unsure one with $g$ for $f$, each token is a dot. Its
+# rectangle with the cross of the averages has the product of its deviations, with its sign, as area:
 
 # %% id="covariance-figure"
-s, rates, f = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, -1.0], [2.0, 4.0, 0.0]])
-later = softmax(np.log(s) + 1e-6 * rates)  # ln s are scores with the softmax s
-print("measured rates of the weights:", ((later - s) / 1e-6).round(2))
-print(f"and of the average: {(later - s) @ f / 1e-6:.2f}")
-figures.covariance(s, rates, f)
+rates = np.array([-1.0, 0.0, 1.0])
+for scores in ([12, 1, 0], [7, 1, 0], np.log([0.5, 0.3, 0.2])):
+    s = weights_of(np.array(scores))
+    g = s - truth
+    measured = slopes(losses["squared error"], scores) @ rates
+    covariance = s @ ((g - s @ g) * (rates - s @ rates))
+    print(s.round(3), f"measured {measured:.6f}, derived {covariance:.6f}")
+figures.covariance(s, rates, g)
 
 # %% [markdown] id="covariance-seen"
-# The third token decides: its score falls while its $f$ is far below average.
+# The unsure model moves at the rate found by hand, and the racers hardly at all: their pictures would be one large dot near the cross.
 
 # %% [markdown] id="vjp"
-# Now let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along the scores are, by the chain rule,
-# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
+# A training step needs this score by score. Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along
+# the scores are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, by the chain rule.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -269,69 +292,35 @@ check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
 # By {eq}`softmax-derivative` the sum is $\sum_i g_i s_i\, (\delta_{ij} - s_j) = s_j\, (g_j - \bar g)$, where the average $\bar g$ is
-# $s \cdot g$. That is $\mathrm{Cov}_s(g, r)$ with $r_j = 1$ and all other rates 0. So the function returns
-# `weights * (gradient - weights @ gradient)`.
+# $s \cdot g$. So the function returns `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="own"
-# ## Your own softmax in a race
+# ## How long does it wait?
 #
-# Here is what you have found, in lines that run anywhere:
-
-# %% id="own-code"
-import numpy as np
+# Now your softmax has a backward pass, two functions that run anywhere. Race the squared error again, without nudges. How many steps does
+# the first point of the lead over the third token take, how many the second, and so on?
 
 
-def weights_of(scores):
-    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return terms / terms.sum(axis=-1, keepdims=True)
-
-
+# %% id="own-waits"
 def pull(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
 
 
-# %% [markdown] id="own-predict"
-# Why not train with the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$? Its slopes along the weights, $s_i - \delta_{iy}$, go through
-# `pull`. A model is sure of the first of three tokens, with the scores $(7, 1, 0)$ or even $(12, 1, 0)$, but the third is right. Gradient
-# steps of size 1 move the three scores directly, until the right token has half the weight. **Predict** how many each loss needs: a few,
-# hundreds, thousands, or tens of thousands?
-
-# %% id="own-race" tags=["predicted"]
-truth, paths = np.array([0.0, 0.0, 1.0]), {}
 for first in (7.0, 12.0):
-    for loss in ("cross-entropy", "squared error"):
-        scores, path = np.array([first, 1.0, 0.0]), []
-        while (weights := weights_of(scores))[2] < 0.5:
-            slope = weights - truth
-            scores -= slope if loss == "cross-entropy" else pull(weights, slope)
-            path.append(weights_of(scores)[2])
-        paths[f"{loss}, {first:.0f}"] = path
-        print(f"first score {first}, {loss}: {len(path)} steps")
-figures.race(paths)
+    scores, lost = np.array([first, 1.0, 0.0]), []
+    while (s := weights_of(scores))[2] < 0.5:
+        lost.append(int(first - scores[0] + scores[2]))  # whole points so far
+        scores -= pull(s, s - truth)
+    print(f"first score {first}: {len(lost)} steps,", *np.bincount(lost)[:5], "...")
 
-# %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. With steps of size 10 all four counts are smaller, but the squared error
-# still waits far longer from the surer start.
-
-# %% [markdown] id="first-gradient"
-# What holds it back at the start? Here are the first gradients of both losses from $(7, 1, 0)$, and what `pull` multiplies:
-
-# %% id="first-gradient-code"
-s = weights_of(np.array([7.0, 1.0, 0.0]))
-g = s - truth
-rows = {
-    "s, the weights": s,
-    "g minus its average under s": g - s @ g,
-    "gradient of the squared error": pull(s, g),
-    "g, that of the cross-entropy": g,
-}
-for name, row in rows.items():
-    print(f"{name:29}", *(f"{entry:8.5f}" for entry in row))
-
-# %% [markdown] id="first-gradient-seen"
-# In each column the squared error's entry is the product of the two above it, up to rounding. One of these is small: for the first token the deviation, as
-# $g_1$ is almost the average, for the others the weight. So the squared error's first step moves no score by more than 0.0043,
-# while the cross-entropy's, $g$ itself, moves two by nearly 1.
+# %% [markdown] id="own-seen"
+# Two thirds of the longer race go into the first point, and the next take about a third as many steps as the one before. While the
+# model is sure, $g$ is about $(1, 0, -1)$, with the average 1. So `pull` gives the third score about $2 s_3$ a step and the second $s_2$,
+# and takes both from the first, as its entries sum to 0. The lead shrinks by about $4 s_3 + s_2$, and as leads are factors, each point lost
+# makes these weights about three times as large. So the wait ends in a jump, and five points more at the start, which divide $s_3$ by
+# $e^5 \approx 148$, make the race 128 times as long.
+#
+# The control is cross-entropy: it moves the scores by the same $g$ without `pull`, because its logarithm undoes the exponential.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -342,7 +331,6 @@ verify_lesson("softmax")
 # | what | formula |
 # |---|---|
 # | weights, {eq}`softmax` | {key}`softmax` |
-# | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` |
 # | slope of the loss, {eq}`cross-entropy-gradient` | {key}`cross-entropy-gradient` |
 # | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
 
@@ -353,11 +341,47 @@ verify_lesson("softmax")
 #
 # - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
-# - The weights are the one best compromise between average score and entropy, whose price is the temperature.
-# - A logarithm undoes it, so slopes are simple: a weight minus the truth for the cross-entropy, a covariance for an average.
+# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. A loss without it moves by a covariance under the
+#   weights, and crawls where the model is sure.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+
+# %% [markdown] id="compromise"
+# ## Deeper: the best compromise
+#
+# There is a second answer to why it is $e^z$. A chatbot wants good tokens, so a large average score $p \cdot z = \sum_i p_i z_i$, but also
+# variety, which Claude Shannon measured in 1948 by
+#
+# $$H(p) = -\sum_i p_i \ln p_i$$
+#
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann told him to call it
+# **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth $T$
+# points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
+
+# %% id="compromise-code"
+from attn_course.reference import softmax
+
+z, share = np.array([0.0, 2.0]), np.linspace(0, 1, 1001)[1:-1]  # of the second token
+entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+totals = {T: 2 * share + T * entropy for T in (0.5, 1.0, 2.0)}
+for T, total in totals.items():
+    best_share, ours = share[total.argmax()], softmax(z / T)[1]
+    print(f"T = {T}: best share {best_share:.3f}, softmax {ours:.3f}")
+figures.compromise(share, totals)
+
+# %% [markdown] id="jensen"
+# Each hill has its top where the softmax says. To see why, let $T$ be 1, and let no $p_i$ be 0. An average of logarithms is at most the
+# logarithm of the average (Jensen's inequality), so
+#
+# $$p \cdot z + H(p) = \sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \mathrm{lse}(z)$$
+#
+# They are equal only if all $e^{z_i} / p_i$ are one number, so for $p = \sigma(z)$. If some $p_i$ are 0, the sums run over the others only,
+# and the bound is smaller. So **softmax is the one best compromise**:
+#
+# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \label{lse-is-best-compromise}$$
+#
+# For another price divide by $T$: with $p \cdot (z / T) + H(p)$ it is $\sigma(z / T)$ that wins. Temperature is the price of entropy.
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
@@ -405,7 +429,7 @@ check("lse-over-blocks", my_lse)
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
 # %% [markdown] id="sure"
-# ## Deeper: can every token win?
+# ## Deeper: how near to 1 can a weight get?
 #
 # On paper every token gets something, for two or more finite scores:
 #
@@ -427,19 +451,14 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # %% [markdown] id="mixed"
 # Why a third? Let a key be a mixture of the others, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and their sum is 1. Its score is
 # the same mixture of theirs, $z_a = c \cdot z$. For these others {eq}`lse-is-best-compromise`, with $c$ for $p$, says
-#
-# $$\mathrm{lse}(z) \ge c \cdot z + H(c) = z_a + H(c)$$
-#
-# So together they have at least $e^{H(c)}$ times the amount of key $a$. Whatever the query,
+# $\mathrm{lse}(z) \ge z_a + H(c)$. So together they have at least $e^{H(c)}$ times the amount of key $a$. Whatever the query,
 #
 # $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
 # %% [markdown] id="card-question"
-# ## Deeper: do colder weights move faster?
-#
-# All slopes of {eq}`softmax-derivative` together are the matrix
+# **And what then?** All slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -447,9 +466,8 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
-# If one weight is near 1, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0. The softmax is **saturated**: small changes of the
-# scores hardly reach the weights. Yet in $\sigma(z / T)$ the slopes by $z$ are $J / T$. Which wins
-# as $T$ falls, the small $J$ or the large $1 / T$?
+# If one weight is near 1, every entry of $J$ is near 0: the softmax is **saturated**. Yet in $\sigma(z / T)$ the slopes by $z$ are $J / T$.
+# Which wins as $T$ falls, the small $J$ or the large $1 / T$?
 
 # %% id="saturation-code"
 from attn_course.reference import softmax_jacobian
@@ -473,4 +491,5 @@ figures.softmax_explorable()
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
+# - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

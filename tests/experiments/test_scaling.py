@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.lessons.scaling import experiments_trial as trial
 from attn_course.lessons.scaling.experiments import Lookups, first_gradients, initial_layer, score_gradients, scores
 
 
@@ -81,39 +80,3 @@ def test_the_loudest_tenth_and_the_silent_are_counted():
 def test_another_layer_is_refused():
     with pytest.raises(ValueError, match="kind must be one of"):
         initial_layer(16, "zero", 0)
-
-
-def teach(scores, value, right):
-    scores.backward(trial.score_gradients(scores, value, right) / len(right))
-
-
-def test_in_the_trial_the_twin_has_the_scores_of_the_scaled_layer_and_the_others_a_multiple():
-    query, items, _, _ = trial.examples(1)[1]
-    scaled, *others = (trial.scores(trial.made(*how, seed=1), query, items) for how in ((1, 8), (8, 1), (1, 1), (1, 64)))
-    for other, factor in zip(others, (1, 8, 1 / 8), strict=True):
-        torch.testing.assert_close(other, factor * scaled)
-
-
-def test_the_first_gradients_of_the_trial_are_those_of_the_squared_error():
-    found = trial.first_gradients(1, 1)
-    query, items, value, right = trial.examples(2)[1]
-    given = trial.scores(trial.made(1, 1, 2), query, items).requires_grad_()
-    output = torch.einsum("bj,bjv->bv", given.softmax(dim=1), value)
-    ((output - value[torch.arange(len(right)), right]) ** 2).mean(dim=1).sum().backward()
-    torch.testing.assert_close(found[-len(right) :], given.grad)
-
-
-def test_a_trial_ends_when_it_has_learnt_or_is_no_better_than_what_is_known():
-    needed = [trial.steps_until_learnt(teach, trial.made(1, 8, 0), 0, 6.4, known) for known in (101, 20, 5, 2)]
-    assert needed[0] == needed[1] == 4
-    assert needed[3] == 2
-    assert trial.steps_until_learnt(lambda scores, value, right: (0 * scores).sum().backward(), trial.made(1, 8, 0), 0, 6.4, 9) == 9
-
-
-def test_the_best_of_the_step_sizes_counts(monkeypatch):
-    monkeypatch.setattr(trial, "SEEDS", [0])
-    sizes = [0.1, 3.2, 6.4, 25.6]
-    alone = [trial.steps_until_learnt(teach, trial.made(1, 8, 0), 0, size, 101) for size in sizes]
-    monkeypatch.setattr(trial, "STEP_SIZES", sizes)
-    assert trial.fewest_steps(teach, 1, 8) == [min(alone)]
-    assert min(alone) < alone[0]

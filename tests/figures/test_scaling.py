@@ -12,14 +12,7 @@ from attn_course.lessons.scaling import figures
 from attn_course.reference import dot_scores, scaled_dot_scores, softmax, softmax_jacobian
 from tests.figures.support import Pictures, card_html, rows_of_card
 
-X = np.linspace(-6, 6, 41)
-
-
 DRAWN = [
-    (
-        partial(figures.broken_assumptions, {"all hold": np.linspace(-1.5, 1.5, 400), "q = k": np.linspace(2.0, 6.0, 400), "c": X}),
-        ["q = k: mean 4.0, variance 1.3."],
-    ),
     (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
         ["means of the rows lie between −5.00 and 5.00", "within a row is 0.82"],
@@ -29,11 +22,11 @@ DRAWN = [
         ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
 ]
-REFUSED = [(partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes")]
+REFUSED = [(partial(figures.rows_of_scores, [1.0, 2.0]), "scores must have 2 axes")]
 
 
 class TestPictures(Pictures):
-    """Densities, walks and rows."""
+    """Walks and rows."""
 
 
 # ---- the card

@@ -1,6 +1,5 @@
 """Figures of the lesson scaling: how far scores are spread, and what that does to the weights."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,33 +13,6 @@ from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
-
-
-def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
-    """Show the spread of scaled scores when one assumption is broken at a time, one panel each, beside the standard normal density.
-
-    `scores`, each (n,): by the name of what is broken: many scaled scores.
-    """
-    cases = {name: as_numbers(f"scores[{name!r}]", values, 1) for name, values in scores.items()}
-    edges = np.linspace(-8, 12, 81)
-    middle = (edges[1:] + edges[:-1]) / 2
-    said = {name: f"mean {number(values.mean(), 1)}, variance {number(values.var(), 1)}" for name, values in cases.items()}
-    title = "Not every broken assumption moves the mean or the variance"
-    alt = "Histograms of scaled scores, each with the standard normal curve. " + " ".join(f"{name}: {text}." for name, text in said.items())
-    columns = 3
-    rows = -(-len(cases) // columns)
-    with picture(title=title, alt=alt, height=1.0 + 2.0 * rows, rows=rows, columns=columns, sharex=True, sharey=True) as axes:
-        for ax, (name, values) in zip(axes, cases.items(), strict=False):
-            shares = np.histogram(values, edges)[0] / (len(values) * np.diff(edges))
-            ax.fill_between(middle, shares, step="mid", color=SCORES, linewidth=0)
-            ax.plot(middle, np.exp(-(middle**2) / 2) / np.sqrt(2 * np.pi), color=INK, linewidth=1.4, linestyle="--")
-            ax.set_title(f"{name}\n{said[name]}", fontsize=9.5)
-        for ax in axes[len(cases) :]:
-            ax.set_axis_off()
-        for ax in axes[len(cases) - columns : len(cases)]:
-            ax.set_xlabel("score / √$d_k$")
-        for ax in axes[::columns]:
-            ax.set_ylabel("density")
 
 
 def rows_of_scores(scores: ArrayLike) -> None:

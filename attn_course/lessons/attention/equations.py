@@ -63,7 +63,7 @@ def _(normal, T_q, T_k, d_v):
     return {"z": rows(z), "p": p, "v": rows(V), "T_k": T_k}
 
 
-@claim("attention", serves="D1", rests_on="scaled-score attention-weights output-of-a-query")
+@claim("attention", serves="D1", rests_on="attention-of-one-query scaled-score")
 def _(normal, T_q, T_k, d_k, d_v):
     r"""Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V
     where softmax along the keys, row by row

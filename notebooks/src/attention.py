@@ -23,7 +23,7 @@
 # %% id="who-code"
 import numpy as np
 
-words = "the cat sat because it was tired".split()
+words = ["the", "cat", "sat", "because", "it", "was", "tired"]
 alive = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
 tells = np.array([0.0, 0, 2, 0, 0, 1, 2])
 opens = np.array([1.0, 0, 0, 0, 2, 0, 0])
@@ -294,12 +294,13 @@ for n in (100, 1000, 100_000):
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
-# For half of the weight the last term is 0. In a book that takes a lead of $\ln 99{,}999 \approx 11.5$, and with each doubling of the text
-# about $\ln 2 \approx 0.7$ more. If queries and keys have bounded norms, leads are bounded too, and cannot follow (Veličković et al., 2024).
+# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$, and with each doubling of the
+# text about $\ln 2 \approx 0.7$ more. If queries and keys have bounded norms, leads are bounded too, and cannot follow (Veličković et al.,
+# 2024).
 
 # %% [markdown] id="cost"
 # And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, and $P V$ has $T_q d_v$ entries of $T_k$ terms. If a multiplication and its
-# addition count as 2 operations, this makes
+# addition count as 2 operations, the two products take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #

@@ -5,7 +5,6 @@ import re
 from functools import partial
 
 import numpy as np
-import pytest
 
 from attn_course.lessons.attention import figures
 from tests.figures.support import Pictures

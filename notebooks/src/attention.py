@@ -34,9 +34,10 @@ for word, key in zip(words, K, strict=True):
     print(f"{word:8}", *(f"{entry:2.0f}" for entry in key), f"   q . k = {q @ key:.0f}")
 
 # %% [markdown] id="who-asks"
-# A **key** is what a word shows to those who ask, and a **query** is what a word asks for. This one belongs to "cat", which wants to know
-# what is told about it, so it counts the second number twice and ignores the others. The dot product says how well a key fits: 4 for
-# "sat" and "tired", 2 for "was", 0 for the others. The lit part of this machine is what we build from here:
+# A **key** is what a word shows to those who ask; its fourth number, a difference, helps those who look for somebody alive. A **query** is
+# what a word asks for. This one belongs to "cat", which wants to know what is told about it, so it counts the second number twice and
+# ignores the others. The dot product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. The lit part of
+# this machine is what we build from here:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -45,8 +46,8 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is 4 much? That depends on how many numbers we add up. If the entries of $q$ and $k$ are independent, with mean 0 and variance 1, each
-# product $q_a k_a$ has the variance 1, too, and variances of independent terms add:
+# Is 4 much? That depends on how many products we add up. If all entries of $q$ and $k$ are independent, with mean 0 and variance 1, each
+# product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent terms add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{a=1}^{d_k} \mathrm{Var}[q_a k_a] = d_k$$
 #
@@ -78,8 +79,6 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
-#
-# Query and keys decide how much of each value comes out.
 
 # %% [markdown] id="all-queries"
 # ## From one query to a batch
@@ -90,9 +89,9 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="batch"
-# A batch puts one more axis in front, and several heads yet another. So we let the last two axes be positions and features, and any others
-# stand before them. NumPy's `@` multiplies the last two axes and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the
-# last two, while `a.T` would reverse the order of all axes.
+# A batch puts one more axis in front, and several heads yet another, so positions and features are always the last two. NumPy's `@`
+# multiplies the last two and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the
+# order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -344,13 +343,13 @@ verify_lesson("attention")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Attention is scores, a softmax of each row and an average of the values. Leading axes are separate problems.
+# - Attention is scores, a softmax of each row and an average of the values.
 # - A number by hand and a second sentence that changes find the two mistakes shown here.
 # - The weights of a query sum to 1, so in a longer text a word must lead by more to keep its share.
 
 # %% [markdown] id="summary-next"
-# Is the line wrong? Yes, and one number made by hand says so. You now have the right one, two tests for anybody's code, and a language
-# model that writes with your lines. How did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to find out.
+# Is the line wrong? Yes, and one number made by hand says so. A language model writes with yours, but how did its matrices learn?
+# After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key?
@@ -460,7 +459,7 @@ check("same-output-other-values", my_values)
 #     return other
 # ```
 #
-# If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word that it wrote.
+# If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word.
 
 # %% [markdown] id="travel"
 # For so little, much travels. $Q$, $K$ and $V$ are read, and $Z$ is written. If scores, softmax and output are three steps, scores and

@@ -87,8 +87,7 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # $Q$ with $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
-
-# %% [markdown] id="batch"
+#
 # A batch puts one more axis in front, and several heads yet another, so positions and features are always the last two. NumPy's `@`
 # multiplies the last two and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the
 # order of all axes.
@@ -235,11 +234,8 @@ from attn_course import language_model
 model = language_model()
 
 # %% id="real-writes"
-starts = (
-    "The sun rises in the east and",
-    "One, two, three, four,",
-    "My favourite animal is the cat because",
-)
+starts = ["The sun rises in the east and", "One, two, three, four,"]
+starts += ["My favourite animal is the cat because"]
 pytorch = [model.write(start, tokens=5) for start in starts]  # PyTorch's attention
 model.attend = attend  # yours, in all 30 layers
 yours = [model.write(start, tokens=5) for start in starts]
@@ -346,8 +342,7 @@ verify_lesson("attention")
 # - Attention is scores, a softmax of each row and an average of the values.
 # - A number by hand and a second sentence that changes find the two mistakes shown here.
 # - The weights of a query sum to 1, so in a longer text a word must lead by more to keep its share.
-
-# %% [markdown] id="summary-next"
+#
 # Is the line wrong? Yes, and one number made by hand says so. A language model writes with yours, but how did its matrices learn?
 # After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to find out.
 

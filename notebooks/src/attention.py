@@ -1,87 +1,96 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# In 2022 a reader of a popular collection of annotated papers stopped at one line of an attention layer. The scores had the axes (batch,
-# query, key, head):
+# In 2022 a reader of a collection of annotated papers stopped at one line of an attention layer, whose scores had the axes (batch, query,
+# key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The reader had trained a model around it, which draws pictures, once with axis 1 and once with axis 2, and reported pictures
-# about equally good. **Is the line wrong, and how would you know?** To judge it, you write attention for all words of many sentences in four
-# lines, which at the end run a language model.
+# The reader had trained a model that draws pictures, once with axis 1 and once with axis 2, and reported pictures about equally good.
+# **Is the line wrong, and how would you know?** To judge it, you write your own, which in the end runs a language model.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
-# *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** matrix products, $e^x$, NumPy. **Time:** 57 minutes, without *Deeper* sections and
+# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# A test needs a number that we trust, so we make one by hand. In *The cat sat because it was tired*, "cat" asks for words that tell
-# something about it:
+# That the line runs proves nothing: we want a number that no program made. For *The cat sat because it was tired* we say by hand how
+# much each word is alive, tells what somebody does or is, and is open, as a pronoun waits for its noun.
 
 # %% id="who-code"
 import numpy as np
 
-from attn_course import check, verify_lesson
-from attn_course.lessons.attention import figures
-from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
+words = ["the", "cat", "sat", "because", "it", "was", "tired"]
+alive = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
+tells = np.array([0.0, 0, 2, 0, 0, 1, 2])
+opens = np.array([1.0, 0, 0, 0, 2, 0, 0])
 
-q, keys, values = QUERY[0, 1], KEY[0], VALUE[0]  # "cat" asks; [0] is the first head
-names = ("alive", "tells", "open", "alive - tells")
-print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
+K = np.stack([alive, tells, opens, alive - tells], axis=1)  # a key in each row
+q = np.array([0.0, 2, 0, 0])  # what "cat" asks for
+for word, key in zip(words, K, strict=True):
+    print(f"{word:8}", *(f"{entry:2.0f}" for entry in key), f"   q . k = {q @ key:.0f}")
 
 # %% [markdown] id="who-asks"
-# The lower rows are keys, what each word offers, so their last column is a difference. The first row is a query: how much "cat" wants of
-# each column, and it wants only "tells". All were chosen by hand in lesson {lesson}`start`. The dot product says how well a key fits the
-# query: 4 for "sat" and "tired", 2 for "was", and 0 for the others. For vectors of $d_k$ independent entries with mean 0 and a fixed
-# spread, dot products typically grow like $\sqrt{d_k}$ (lesson {lesson}`scaling`), so we divide by this root, with $d_k = 4$ here. From
-# now on **score** means the divided number: 2, 1 and 0. The lit part of this machine is what we build:
+# A **key** is what a word shows to those who ask; its fourth number, a difference, helps those who look for somebody alive. A **query** is
+# what a word asks for. This one belongs to "cat", which wants to know what is told about it, so it counts the second number twice and
+# ignores the others. The dot product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. The lit part of
+# this machine is what we build from here:
 
 # %% id="machine"
-figures.machine("attention", QUERY[0], keys, values)
+from attn_course import check, verify_lesson
+from attn_course.lessons.attention import figures
+
+figures.machine()
+
+# %% [markdown] id="who-scale"
+# Is 4 much? That depends on how many products we add up. If all entries of $q$ and $k$ are independent, with mean 0 and variance 1, each
+# product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent terms add:
+#
+# $$\mathrm{Var}[q \cdot k] = \sum_{a=1}^{d_k} \mathrm{Var}[q_a k_a] = d_k$$
+#
+# So the dot product of two such vectors is typically about $\sqrt{d_k}$ in size. We divide by this root, so that chance alone makes no
+# larger scores in a wide layer than in a narrow one. (Lesson {lesson}`scaling` trains a layer without it.) Here $d_k = 4$, and **score**
+# from now on means the divided number: 2, 1 or 0.
 
 # %% [markdown] id="by-hand-weights"
-# The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$. Each
-# word also has a value, three numbers that it hands on, and the output averages the values with these weights. **Predict** which share of
-# the weight the four words with score 0 get together.
+# Next, the scores become shares of a whole. The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where
+# $e^2 \approx 7.4$ and $e \approx 2.7$. No power is negative, and whoever leads by 1 gets $e$ times as much. Each word also has a **value**,
+# numbers that it hands on, and the output averages the values with these weights. **Predict** which share the four words with score 0
+# get together.
 
 # %% id="by-hand-code" tags=["predicted"]
-dots = keys @ q
-terms = np.exp(dots / np.sqrt(4))
-mix = terms / terms.sum()
-figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
+V = np.stack([alive, tells, opens], axis=1)  # a value in each row
+powers = np.exp(K @ q / np.sqrt(4))
+weights = powers / powers.sum()
+figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # The four words get 0.19, although they have nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. The seven
 # powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired" get
-# $7.4 / 21.5 \approx 0.344$ each, the number for our test. The second entries of the values are 2 for "sat" and "tired", 1 for "was" and
-# 0 for the others, so the second entry of the output is $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
+# $7.4 / 21.5 \approx 0.344$ each, the number that we trust. And how much does the output tell? These two tell 2 and "was" tells 1, so it is
+# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
-# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the rows of
-# $K$ and $V$, the same steps read
+# Any query can do the same. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, the rows of $K$ and $V$, the steps
+# read
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
-#
-# The fraction is the weight of key $j$: query and keys decide how much of each value comes out, but only the **values** are averaged.
-# If no key fits, and all seven scores are 0, each word still gets $1/7$.
 
 # %% [markdown] id="all-queries"
-# ## All scores in one product
+# ## From one query to a batch
 #
-# All words can ask at the same time. Let $q_i$ be row $i$ of a matrix $Q$ with $T_q$ rows. As an entry of a matrix product is a row times a
-# column, and the columns of $K^\top$ are the keys, one product makes all scores:
+# The line of 2022 works on many queries of many pictures at once, and to judge it we must do the same. Let $q_i$ be row $i$ of a matrix
+# $Q$ with $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
-
-# %% [markdown] id="batch"
-# To keep its processor busy, a model in training reads many sentences at a time. Its arrays get an axis in front for the sentences, and
-# with several heads one more, for the heads. So let the last two axes be positions and features, and any others stand **before** them.
-# NumPy's `@` multiplies the last two axes and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T`
-# would reverse the order of all axes.
+#
+# A batch puts one more axis in front, and several heads yet another, so positions and features are always the last two. NumPy's `@`
+# multiplies the last two and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the
+# order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -96,32 +105,13 @@ check("all-scores", my_scores)
 #     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 # ```
 
-# %% [markdown] id="all-outputs"
-# ## The other three lines
-#
-# Row $i$ of the scores belongs to one query. As the output is an average, the weights must sum to 1. So each row has its own softmax, in
-# which the sum runs over the keys:
-#
-# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
-#
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, and the second one answers. With the weights of row
-# $i$ the values are averaged to output $z_i$ (in lesson {lesson}`softmax` $z$ was a score):
-#
-# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
-#
-# As no weight is negative, and they sum to 1, this is a convex combination of the values.
-
 # %% [markdown] id="matrix"
-# The sum over $j$ is once more a row times a column, so all outputs together are the first equation of the Transformer paper:
+# Row $i$ of the scores belongs to one query, and its softmax is row $i$ of a matrix $P$ of weights. The average of the values is again a row
+# times a column. So all outputs together are $P\,V$, and this is the first equation of the Transformer paper:
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# $Z$ has a row of $d_v$ numbers for each query. Of many sentences each has such an equation of its own. With $b$ for all leading axes
-# together
-#
-# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
-#
-# and as nothing mixes two different $b$, the sentences know nothing of each other.
+# Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`. {turn}`attention-of-batches`
@@ -134,8 +124,8 @@ check("attention-of-batches", my_batched_attention)
 # ```python
 # def my_batched_attention(query, key, value):
 #     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-#     terms = np.exp(scores)
-#     weights = terms / terms.sum(axis=-1, keepdims=True)
+#     powers = np.exp(scores)
+#     weights = powers / powers.sum(axis=-1, keepdims=True)
 #     return weights @ value
 # ```
 #
@@ -144,43 +134,52 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## The line on trial
 #
-# From here on your function is called `attend`. Beside it stand two suspects, which should compute the same. In `one` the softmax
-# runs over the queries, on axis $-2$ of (batch, query, key). The line of 2022 does just that, on axis 1 of (batch, query, key, head). In
-# `two`, batch and positions are joined to one axis.
+# Your function is called `attend` from here on. (Until you write it, the course's stands in.) Beside it stand two suspects, which should
+# compute the same. In `one` the powers are divided by their sum over the queries, axis $-2$ of (batch, query, key), just as in the line of
+# 2022. In `two`, batch and positions are joined to one axis.
 
 # %% id="spot-code"
-from attn_course.reference import attention, softmax
+from attn_course.reference import attention
 
-# your function, and the course's until it is written
 attend = attention if my_batched_attention is ... else my_batched_attention
 
 
 def one(q, k, v):
-    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
-    return softmax(s, axis=-2) @ v
+    powers = np.exp(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
+    return powers / powers.sum(axis=-2, keepdims=True) @ v
 
 
 def two(q, k, v):
     flat = [a.reshape(-1, a.shape[-1]) for a in (q, k, v)]
-    return attention(*flat).reshape(len(q), -1, v.shape[-1])
+    return attend(*flat).reshape(len(q), -1, v.shape[-1])
 
+
+# %% [markdown] id="spot-charge"
+# All three return arrays of the same shape, so shapes cannot judge them. But what is an axis? It is an index, here the one that the sum
+# runs over, and that must be the index of the keys:
+#
+# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
+#
+# Here $i$ asks and $j$ answers. And if $b$ stands for all leading axes together, nothing may mix two different $b$:
+#
+# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
 # %% [markdown] id="spot-predict"
-# All three return arrays of the same shape, so shapes cannot judge them. We need two tests. The first takes our sentence as a batch of one,
-# with the identity matrix for its values. As $P I = P$, the output is the weights themselves, and "cat" must give "sat" 0.344. The
-# second takes the sentence twice, changes the keys of the second copy, and checks that the first copy keeps its outputs. **Predict**
-# which function fails which test.
-
+# Each formula becomes a test. In the first all seven words ask, with queries made by hand as well, and the identity matrix takes the place of
+# the values. As $P I = P$, the output is then the weights themselves, and "cat" must give "sat" 0.344. The second test takes the sentence
+# twice, changes the keys of the second copy, and checks that the first copy keeps its outputs. **Predict** which function fails which test.
 
 # %% id="spot-table" tags=["predicted"]
+Q = np.stack([tells + opens, alive, -opens, tells + opens], axis=1)  # row 1 is q
+
+
 def by_hand(f):
-    P = f(QUERY[:1], KEY[:1], np.eye(7)[None])  # the first head, as a batch of one
+    P = f(Q[None], K[None], np.eye(7)[None])  # a batch of one
     return abs(P[0, 1, 2] - 0.344) < 0.001  # cat, sat
 
 
 def alone(f):
-    q, k, v = (np.stack([a[0], a[0]]) for a in (QUERY, KEY, VALUE))
-    changed = np.stack([KEY[0], 3 * KEY[0]])
+    q, k, v, changed = (np.stack(pair) for pair in ((Q, Q), (K, K), (V, V), (K, 3 * K)))
     return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
 
 
@@ -188,68 +187,46 @@ for name, f in {"attend": attend, "one": one, "two": two}.items():
     print(f"{name:6}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The number by hand finds `one`, but not `two`, because in a batch of one there is nothing to join. The second test finds `two` and lets
-# `one` through, because `one` keeps its mistake inside each sentence. So we need both.
+# The number by hand finds `one`, but not `two`, because in a batch of one there is nothing to join. The second test finds `two`, but not
+# `one`, which keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-seen"
 # Here are the weights of `attend` and of `one`, and beside each row its sum:
 
 # %% id="spot-figure"
-maps = {"attend": attend, "one": one}
-weights = {name: f(QUERY[0], KEY[0], np.eye(7)) for name, f in maps.items()}
-figures.weights_by(weights, TOKENS)
+maps = {name: f(Q, K, np.eye(7)) for name, f in {"attend": attend, "one": one}.items()}
+figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
-# In `one` each key shares out a weight of 1 among all queries, even if none of them fits, and a query gets whatever comes to it: "cat" more
-# than 2, "the" little more than a half. So the line of 2022 is wrong, and a single number says so. "That's a typo and a big bug!" was the
-# author's answer. Yet if the reader's report is right, such a mistake need not show in training: the network may learn its way around it,
-# or hardly need the layer. One has to read the line, or test it.
+# In `one` each key shares out a weight of 1 among the queries, and a query gets whatever comes to it: "cat" more than 2, "the" little more
+# than a half. So the line of 2022 is wrong, and a single number says so. "That's a typo and a big bug!" was the author's answer. Yet if the
+# reader's report is right, such a mistake need not show in training: the network may learn its way around it, or hardly need the layer.
 
 # %% [markdown] id="layer"
-# ## A layer of your own
+# ## In a layer, and in a language model
 #
-# So far queries, keys and values were given. In a Transformer attention sits inside a **layer**, where three matrices make them from the
-# words, and a fourth mixes what comes out. Here is one in PyTorch, a `Module` whose `forward` computes the output, with your function as
-# its single head:
-
-# %% id="layer-code"
-import torch
-
-
-class Layer(torch.nn.Module):
-    def __init__(self, w_query, w_key, w_value, w_output):
-        super().__init__()
-        self.projections, self.w_output = (w_query, w_key, w_value), w_output
-
-    def forward(self, x):
-        q, k, v = (x @ w for w in self.projections)
-        return torch.from_numpy(attend(q.numpy(), k.numpy(), v.numpy())) @ self.w_output
-
-
-# %% [markdown] id="layer-torch"
-# Does it agree with PyTorch's own? That one keeps its matrices transposed, three of them in one array; `torch_weights` takes them out:
+# Your function has passed; now it has to work with others. In a Transformer three matrices make queries, keys and values from the same
+# words $X$, and a fourth mixes what comes out. We take these four out of PyTorch's own layer, which keeps them transposed and three of them
+# in one array, and put your function between them:
 
 # %% id="layer-compare"
-from attn_course.modules.loading import torch_weights
+import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 theirs = torch.nn.MultiheadAttention(8, 1, **options)  # 8 features, 1 head
-mine = Layer(**torch_weights(theirs))
+W_q, W_k, W_v = (w.T.detach().numpy() for w in theirs.in_proj_weight.chunk(3))
+W_o = theirs.out_proj.weight.T.detach().numpy()
 
-x = torch.tensor(np.random.default_rng(5).normal(size=(3, 5, 8)))
-expected = theirs(x, x, x)[0].detach()  # it also returns weights
-print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
-
-# %% [markdown] id="layer-notice"
-# Its matrices are no parameters, and NumPy keeps no gradients, so this layer cannot learn yet: you write its backward pass in lesson
-# {lesson}`gradients`.
+X = np.random.default_rng(5).normal(size=(3, 5, 8))  # 3 sentences of 5 words
+mine = attend(X @ W_q, X @ W_k, X @ W_v) @ W_o
+x = torch.tensor(X)
+expected = theirs(x, x, x)[0].detach().numpy()  # it also returns weights
+print("my layer and PyTorch's agree:", np.allclose(mine, expected))
 
 # %% [markdown] id="real"
-# ## Your function writes English
-#
-# Does your function also run a model that people use? SmolLM2, from lesson {lesson}`start`, has 30 layers. Each layer calls it once for each
-# token, with its nine heads on a leading axis. The newest token asks, while the keys and values of all tokens so far are kept in the **KV
-# cache** (exercise {task}`step-with-kept-keys`). Later tokens do not exist yet, so none has to be hidden.
+# Does it also run a model that people use? SmolLM2 has 30 such layers, with nine heads each. `language_model()` loads its matrices, and for
+# every token each layer calls the function that we name. Only the newest token asks, so the queries have the shape (9, 1, 64). Keys and
+# values, (9, $T_k$, 64), are those of all tokens so far, kept in the **KV cache**. Later tokens do not exist yet, so none has to be hidden.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -257,11 +234,8 @@ from attn_course import language_model
 model = language_model()
 
 # %% id="real-writes"
-starts = (
-    "The sun rises in the east and",
-    "One, two, three, four,",
-    "My favourite animal is the cat because",
-)
+starts = ["The sun rises in the east and", "One, two, three, four,"]
+starts += ["My favourite animal is the cat because"]
 pytorch = [model.write(start, tokens=5) for start in starts]  # PyTorch's attention
 model.attend = attend  # yours, in all 30 layers
 yours = [model.write(start, tokens=5) for start in starts]
@@ -269,52 +243,85 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your four lines (or the course's) wrote this. Would the model still write sentences with
-# `one`? Try our sentence first, with a single query, as in the model, and seven keys. **Predict** the seven weights that `one` gives.
+# If the model is on your machine, your four lines (or the course's) wrote this. Would it still write with `one`? Try our sentence first, with
+# a single query, as in the model. **Predict** the seven weights that `one` gives.
 
 # %% id="real-break" tags=["predicted"]
-it = QUERY[:1, 4:5]  # a single query, that of "it"
-print("weights by one:  ", one(it, KEY[:1], np.eye(7)[None])[0, 0])
-print("weights as wanted:", attention(it, KEY[:1], np.eye(7)[None])[0, 0].round(3))
+it = Q[4:5]  # a single query, that of "it"
+print("weights by one:  ", one(it, K, np.eye(7))[0])
+print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is then the sum of all
-# values, so `one` has two faults here: it ignores the query, and its weights sum to 7 instead of 1.
-
+# All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is the sum of all values,
+# whatever the query.
 
 # %% id="real-broken" tags=["live"]
-def query_ignored(q, k, v):
-    return one(q, k, v) / k.shape[-2]  # the mean of the values
-
-
-def too_large(q, k, v):
-    return attention(q, k, v) * k.shape[-2]  # the right weights, times their number
-
-
 if model.is_here:
-    for model.attend in (one, query_ignored, too_large):
-        print(model.write(starts[0], tokens=5))
+    model.attend = one
+    print(model.write(starts[0], tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine `one` went on with ",, the the (", and each fault alone was enough: `query_ignored` wrote ",,,,,", and `too_large`
-# "rewrewrewrewrew". Unlike the model of 2022, this one learned with the right softmax.
+# On our machine it went on with ",, the the (". Unlike the model of 2022, this one had learned with the right softmax.
+
+# %% [markdown] id="fade"
+# ## Is the right line enough for a book?
+#
+# Our sentence has seven words, and a book 100,000 tokens. What is left of one word there? With the weights of row $i$, output $i$ is
+#
+# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
+#
+# an average whose weights sum to 1, so every further key takes something from the others. Let one score lead all others, which are equal,
+# by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets $1097 / (1097 + 99) \approx 0.92$ of the weight. **Predict** its
+# share beside 99,999.
+
+# %% id="fade-code" tags=["predicted"]
+for n in (100, 1000, 100_000):
+    powers = np.exp(np.array([7.0] + [0.0] * (n - 1)))
+    print(f"{n:7d} keys: {powers[0] / powers.sum():.2f} of the weight")
+
+# %% [markdown] id="fade-answer" tags=["answer"]
+# It gets $1097 / (1097 + 99{,}999)$, about a hundredth, because the others are so many.
+
+# %% [markdown] id="fade-read"
+# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$, which is $(n - 1)\, p / (1 - p)$, and take
+# logarithms. For $0 < p < 1$
+#
+# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
+#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
+#
+# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$, and with each doubling of the
+# text about $\ln 2 \approx 0.7$ more. If queries and keys have bounded norms, leads are bounded too, and cannot follow (Veličković et al.,
+# 2024).
 
 # %% [markdown] id="cost"
-# ## What it costs
-#
-# If a multiplication and its addition count as 2 operations, $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, $P V$ has $T_q d_v$ entries
-# of $T_k$ terms, and the two products take
+# And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, and $P V$ has $T_q d_v$ entries of $T_k$ terms. If a multiplication and its
+# addition count as 2 operations, the two products take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# Numbers travel, too: $Q$, $K$ and $V$ are read, and $Z$ is written. If scores, softmax and output are three separate steps, the scores
-# and the weights are each written and read once:
+# With 100,000 queries and keys, the scores of one head in one layer are $10^{10}$ numbers, 20 GB at 2 bytes each. Lesson {lesson}`flash`
+# does not store them.
+
+# %% [markdown] id="own"
+# ## Try anybody's attention
 #
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
-#
-# For a single query, {eq}`attention-flops` divided by {eq}`attention-traffic` is below 2 operations for each number moved, while a fast
-# processor could do hundreds, so it mostly waits (exercise {task}`cost-of-new-tokens`). For the 100,000 tokens of a book the scores take
-# 20 GB at 2 bytes each, in one head of one layer. Lesson {lesson}`flash` does not store them.
+# These lines need only PyTorch. They try its own attention; put that of your project in its place, or what a chatbot gives you. Then
+# change the first query, and work out its number by hand.
+
+# %% id="own-code"
+import torch
+
+suspect = torch.nn.functional.scaled_dot_product_attention  # put any other here
+k = torch.tensor([[0.0, 2, 0, 1], [1, 1, 0, 0], [0, 0, 3, 0]])  # three keys, d_k = 4
+q = torch.tensor([[0.0, 2, 0, 0], [1, 0, 1, 0]])  # the first has the scores 2, 1, 0
+number = 0.665  # by hand: 7.39 / (7.39 + 2.72 + 1), its weight for the first key
+
+P = suspect(q[None], k[None], torch.eye(3)[None])[0]
+print("by hand:", abs(P[0, 0].item() - number) < 0.001)
+
+q, v = torch.stack([q, q]), torch.stack([k, k])
+alone = torch.allclose(suspect(q, v, v)[0], suspect(q, torch.stack([k, 3 * k]), v)[0])
+print("alone:  ", alone)
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -325,22 +332,19 @@ verify_lesson("attention")
 # | what | formula | output |
 # |---|---|---|
 # | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
-# | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
 # | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
+# | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
 # | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | number of operations |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
-# - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
-# - Operations grow with the product of both lengths, while an output keeps its $d_v$ numbers, however long the text is (section
-#   {section}`hold`), and its weights sum to 1 even if no key fits.
-
-# %% [markdown] id="summary-next"
-# We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, and a language model that writes
-# with your lines. How did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
-# {lesson}`gradients` runs the machine backwards to find out.
+# - Attention is scores, a softmax of each row and an average of the values.
+# - A number by hand and a second sentence that changes find the two mistakes shown here.
+# - The weights of a query sum to 1, so in a longer text a word must lead by more to keep its share.
+#
+# Is the line wrong? Yes, and one number made by hand says so. A language model writes with yours, but how did its matrices learn?
+# After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key?
@@ -425,10 +429,10 @@ alive("attention-of-one-query")
 # self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
 
 # %% [markdown] id="hold"
-# ## Deeper: what does one output hold?
+# ## Deeper: what does one output hold, and what travels for it?
 #
 # In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck and
-# used attention, but its output is such a vector, too. Must it change if a word is erased?
+# used attention, but its output is such a vector, too. Must it change if a word goes?
 #
 # Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it, so 18 of our 21 numbers are free.
 
@@ -450,24 +454,16 @@ check("same-output-other-values", my_values)
 #     return other
 # ```
 #
-# If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word that it wrote.
+# If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word.
 
-# %% [markdown] id="fade"
-# What is left of a word in a long text? Let its score lead those of $n - 1$ others, all equal, by $\Delta$. For
-# $0 < p < 1$
+# %% [markdown] id="travel"
+# For so little, much travels. $Q$, $K$ and $V$ are read, and $Z$ is written. If scores, softmax and output are three steps, scores and
+# weights are each written and read once:
 #
-# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
-#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# A lead of 7 is a factor of $e^7 \approx 1100$, much beside 99 other keys and little beside 99,999:
-
-# %% id="fade-code"
-for n in (100, 1000, 100_000):
-    lead = np.array([7.0] + [0.0] * (n - 1))
-    print(f"{n:7d} keys: {softmax(lead)[0]:.2f} of the weight")
-
-# %% [markdown] id="fade-read"
-# The lead would have to grow with $\ln n$. If queries and keys have bounded norms, it cannot (Veličković et al., 2024).
+# For a single query {eq}`attention-flops` divided by this is below 2 operations for each number moved, while a fast processor could do
+# hundreds, so it mostly waits (exercise {task}`cost-of-new-tokens`).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

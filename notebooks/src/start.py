@@ -128,8 +128,7 @@ check("scores-by-hand", my_three)
 # 2. Raise $e \approx 2.72$ to each result. The power is always positive, and a word that leads by 2 in the score gets $e$ times as much.
 # 3. Divide each power by the sum of all seven.
 #
-# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it
-# is an exponential.
+# Steps 2 and 3 together are called the *softmax*.
 
 # %% id="weights-table"
 half = scores / 2
@@ -143,6 +142,11 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
 # $e$ is.
+#
+# Why the power? The seven scores add up to $-4$, so if we divided them by their own sum, the cat would get $8 / (-4) = -2$. A power of $e$ is
+# always positive (lesson {lesson}`softmax` says why it is an exponential). And why the root? Two lists of 4 random numbers, of mean 0 and
+# variance 1, typically score about 2 in size, and two lists of 400 about 20, though they fit no better. Divided by the root, both score
+# about 1 (lesson {lesson}`scaling`).
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -162,7 +166,7 @@ print("the output of it:", output.round(3))
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model puts the outputs of its heads
 # side by side, multiplies them by one more learned matrix, and adds the result to the numbers of the word that asked.
 #
-# No step here is a rule about pronouns: we chose the numbers so that the head finds the cat, and a model learns its own. The authors of
+# No step here is a rule about pronouns, though we did choose the numbers so that the head finds the cat. The authors of
 # the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out what
 # a pronoun stands for (Vaswani et al., 2017, appendix).
 
@@ -221,6 +225,15 @@ print("query of it: ", query[4])
 # %% [markdown] id="projections-answer" tags=["answer"]
 # It is $(0, 2, 0, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the
 # last row, which is the wish $(2, 0, -2, 2)$ that we gave it.
+
+# %% [markdown] id="learned"
+# We chose $W_Q$. A model starts with random numbers, and again and again each moves a little to the side that makes the right next word
+# likelier (lesson {lesson}`gradients`). Here we move one, the first of the last row of $W_Q$, from 1 to 1.1:
+
+# %% id="learned-code"
+moved = query_of_it + 2 * np.array([0.1, 0, 0, 0])  # "it" takes the last row twice
+powers = np.exp(key @ moved / 2)
+print(f"cat gets {powers[1] / powers.sum():.3f} instead of {weights[1]:.3f}")
 
 # %% [markdown] id="limits"
 # Does it matter where a word stands? Let "cat" and "was" change places: `the was sat because it cat tired`. **Predict** what "it" takes

@@ -13,6 +13,7 @@ from attn_course.game import alive as room
 from attn_course.game.alive import alive, card, life_of, still
 from attn_course.game.living import Life, StaysStill, living
 from attn_course.game.sides import keys_of
+from attn_course.numbers import eq
 
 
 def facts(label: str) -> tuple[list[str], list[str]]:
@@ -134,12 +135,12 @@ def test_alive_shows_a_card_or_stands_still(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "display", shown.append)
     monkeypatch.setattr(room, "publish", shown.append)
     alive("attention-weights")
-    alive("4.3")
+    alive(number := eq("attention-weights"))
     alive("value-output-rank-bound")
     assert isinstance(shown[0], Explorable)
     assert shown[0].html == shown[1].html
     assert "yours" not in repr(shown[0])
-    assert repr(shown[0]).startswith("[explorable] Eq. (4.3): Attention weights as a machine: s can be changed")
+    assert repr(shown[0]).startswith(f"[explorable] {number}: Attention weights as a machine: s can be changed")
     markdown = shown[2]._repr_markdown_()
     wrongs = REGISTRY.get_equation("value-output-rank-bound").wrongs
     assert markdown.count("<details>") == len(wrongs) > 1

@@ -63,11 +63,11 @@ def _(normal, T_q, T_k, d_v):
     return {"z": rows(z), "p": p, "v": rows(V), "T_k": T_k}
 
 
-@claim("attention", serves="D1", rests_on="scaled-score attention-weights output-of-a-query")
+@claim("attention", serves="D1", rests_on="attention-of-one-query scaled-score")
 def _(normal, T_q, T_k, d_k, d_v):
     r"""Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V
     where softmax along the keys, row by row
-    Eqs. scaled-score, attention-weights and output-of-a-query for all i and j at once.
+    Eqs. attention-of-one-query and scaled-score for all rows of Q at once.
         softmax over the other axis: Z = P\,V = \mathrm{softmax}\Bigl( \frac{K Q^\top}{\sqrt{d_k}} \Bigr)^\top V
         scaled after the softmax: Z = P\,V = \frac{\mathrm{softmax}\bigl( Q K^\top \bigr)}{\sqrt{d_k}}\, V
         X26: the average of the keys: P\,V -> P\,K

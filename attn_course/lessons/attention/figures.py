@@ -31,15 +31,9 @@ KEY_X, DOT_X, SCORE_X, BAR_X, VALUE_X = 162, 258, 322, 366, 606
 FIRST_ROW, ROW, CELL, WIDE, BAR = 126, 30, 29, 48, 124
 
 
-def machine(name: str, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> None:
-    """Show the machine with a part lit, its matrices as large as those of an example with as many queries as keys.
-
-    Raises ValueError if there is no such part, or shapes do not fit.
-    """
-    q, k, v = (as_numbers(role, array, 2) for role, array in (("query", query), ("key", key), ("value", value)))
-    if q.shape != k.shape or len(v) != len(k):
-        raise ValueError(f"key must have the shape of query and value as many rows; got {q.shape}, {k.shape} and {v.shape}")
-    show_machine(name, {"T": len(q), "d_k": q.shape[1], "d_v": v.shape[1]})
+def machine() -> None:
+    """Show the machine with attention lit, its matrices as large as those of the sentence."""
+    show_machine("attention", {"T": 7, "d_k": 4, "d_v": 3})
 
 
 def one_query(

@@ -109,14 +109,29 @@
   }
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
+  const breakable = (text) => text.replace(/[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
     for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
       if (code.closest(".output") && /\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-        return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
+        return `<span class="code-line" style="--inside:${inside}ch">${line.replace(/(?<=<\/?[^>]*>|^)[^<]+/g, breakable)}\n</span>`;
       });
       code.innerHTML = lines.join("");
+    }
+  }
+
+  // ---- On a phone a row of the glossary is a block, in which each entry says its column (site.css)
+  function nameEntries() {
+    for (const table of document.querySelectorAll("#glossary table")) {
+      const heads = [...table.tHead.rows[0].cells].map((one) => one.textContent);
+      if (heads[0] !== "course") continue;
+      table.classList.add("stacks");
+      for (const row of table.tBodies[0].rows)
+        for (const [place, one] of [...row.cells].entries()) {
+          one.dataset.head = heads[place];
+          one.classList.toggle("nothing", one.textContent.trim() === "–");
+        }
     }
   }
 
@@ -211,5 +226,6 @@
   addEventListener("DOMContentLoaded", groupDeeper);
   addEventListener("DOMContentLoaded", goOn);
   addEventListener("DOMContentLoaded", cutDrawings);
+  addEventListener("DOMContentLoaded", nameEntries);
   addEventListener("load", openMistake);
 })();

@@ -53,9 +53,11 @@ LOOK = {
     "text.color": INK,
     "xtick.color": INK,
     "xtick.labelsize": 9.5,
+    "xtick.major.pad": 5.0,
     "xtick.major.size": 0,
     "ytick.color": INK,
     "ytick.labelsize": 9.5,
+    "ytick.major.pad": 5.0,
     "ytick.major.size": 0,
 }
 

@@ -27,8 +27,9 @@ def squeezed(figure: Figure) -> str:
     rows, columns = next((place.get_gridspec().get_geometry() for panel in panels if (place := panel.get_subplotspec())), (1, 1))
     for fewer in range(columns, 0, -1):
         stacked = max(1, -(-len(panels) // fewer))
-        figure.set_size_inches(min(width, NARROW_INCHES), max(height, min(height * TALLER, NARROW_INCHES)) * stacked / rows)
+        figure.set_size_inches(min(width, NARROW_INCHES), max(height, min(height * TALLER, NARROW_INCHES)))
         if fewer < columns:
+            figure.set_figheight(stacked * min(height / rows, 1.0 + 0.7 * NARROW_INCHES / fewer))
             _stack(figure, panels, stacked, fewer)
         with warnings.catch_warnings(record=True) as crowded:
             warnings.simplefilter("always")  # a layout that finds no room says so
@@ -55,7 +56,7 @@ def _stack(figure: Figure, panels: Sequence[Axes], rows: int, columns: int) -> N
 def _can_be_read(figure: Figure, panels: Sequence[Axes]) -> bool:
     if any(side < least * figure.dpi for panel in panels for side, least in zip(panel.bbox.size, LEAST_PANEL, strict=True)):
         return False
-    boxes = [text.get_window_extent().padded(-1) for text in _words(figure)]
+    boxes = [text.get_window_extent().padded(-1) for text in _words(figure) if text.get_rotation() % 90 == 0]  # the others lean on each other
     whole = all(box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0 and box.y1 <= figure.bbox.height for box in boxes)
     return whole and not any(Bbox.intersection(one, other) for one, other in itertools.combinations(boxes, 2))
 

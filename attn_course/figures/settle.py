@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox, ScaledTranslation
 PADDING_INCHES = 0.03  # words begin where those of the page begin
 BETWEEN_INCHES = 0.14
 ABOVE = 8.0  # points between a panel and the words above it
-GAP = 5.0  # pixels between names side by side
+GAP = 6.0  # points between names side by side
 LINE = 15.0  # points from one line of such words to the next
 
 
@@ -41,7 +41,7 @@ def _turn(panel: Axes) -> None:
     for name in names:
         name.set(rotation=0, ha="center", rotation_mode=None)
     places = [name.get_window_extent() for name in names]
-    if any(left.x1 + GAP > right.x0 for left, right in pairwise(places)):
+    if any(left.x1 + GAP * panel.figure.dpi / 72 > right.x0 for left, right in pairwise(places)):
         for name in names:
             name.set(rotation=45, ha="right", rotation_mode="anchor")
 
@@ -79,4 +79,5 @@ def _push(panels: Sequence[Axes], figure: Figure) -> None:
     figure.set_size_inches(width / figure.dpi, (height - cut) / figure.dpi)
     for panel, place in zip(panels, places, strict=True):
         panel.set_position(place.translated(-left, up - cut).transformed(figure.transFigure.inverted()))
+        panel.get_tightbbox()  # its words follow it
     title.set_y(1 - pad / (height - cut))

@@ -115,7 +115,7 @@
       if (code.closest(".output") && /\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-        return `<span class="code-line" style="--inside:${inside}ch">${line.replace(/(?<=<\/?[^>]*>|^)[^<]+/g, breakable)}\n</span>`;
+        return `<span class="code-line" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable)}\n</span>`;
       });
       code.innerHTML = lines.join("");
     }

@@ -81,7 +81,7 @@ def _panels(
     rows = -(-len(shapes) // MOST_COLUMNS)
     columns = -(-len(shapes) // rows)
     tallest = max(shape[0] / shape[1] for shape in shapes)
-    height = 0.85 + rows * (0.65 + min(2.6, tallest * 5.9 / columns))
+    height = 0.5 + rows * (0.9 + min(2.6, tallest * 6.6 / columns))
     with picture(title=title, alt=alt, height=height, rows=rows, columns=columns) as axes:
         yield axes[: len(shapes)]
         for place, ax in enumerate(axes):

@@ -121,8 +121,8 @@ def bars(
 
     `groups`: names beside the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the colour
     of the weights. `x_label`: what the groups are. `y_label`: what the bars measure, with its unit. `digits`: digits after the point
-    of the numbers at the bars. `y_limits`: ends of the axis of what is measured. Raises ValueError if a series has another length than `groups`, there is none, or a
-    text is too short.
+    of the numbers at the bars. `y_limits`: ends of the axis of what is measured. Raises ValueError if a series has another length
+    than `groups`, there is none, or a text is too short.
     """
     names = list(series)
     lengths = np.stack([*each_of_shape("series", series, len(groups)).values()])

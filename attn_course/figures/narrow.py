@@ -42,7 +42,7 @@ def squeezed(figure: Figure) -> str:
 def _stack(figure: Figure, panels: Sequence[Axes], rows: int, columns: int) -> None:
     """Put the panels into another grid; names and numbers, and what they are where this is the same for all, go to its left and below."""
     grid = figure.add_gridspec(rows, columns)
-    upright, level = ({label.get_text() for label in labels} - {""} for labels in zip(*((each.yaxis.label, each.xaxis.label) for each in panels), strict=True))
+    upright, level = ({axis.label.get_text() for axis in axes} - {""} for axes in zip(*((p.yaxis, p.xaxis) for p in panels), strict=True))
     for at, panel in enumerate(panels):
         first, last = at % columns == 0, at + columns >= len(panels)
         panel.set_subplotspec(grid[at // columns, at % columns])
@@ -56,7 +56,8 @@ def _stack(figure: Figure, panels: Sequence[Axes], rows: int, columns: int) -> N
 def _can_be_read(figure: Figure, panels: Sequence[Axes]) -> bool:
     if any(side < least * figure.dpi for panel in panels for side, least in zip(panel.bbox.size, LEAST_PANEL, strict=True)):
         return False
-    boxes = [text.get_window_extent().padded(-1) for text in _words(figure) if text.get_rotation() % 90 == 0]  # the others lean on each other
+    words = [text for text in _words(figure) if text.get_rotation() % 90 == 0]  # the others lean on each other
+    boxes = [text.get_window_extent().padded(-1) for text in words]
     whole = all(box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0 and box.y1 <= figure.bbox.height for box in boxes)
     return whole and not any(Bbox.intersection(one, other) for one, other in itertools.combinations(boxes, 2))
 

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, ScaledTranslation
 
-PADDING_INCHES = 0.03  # words begin where those of the page begin
+PADDING_INCHES = 0.06  # words begin where those of the page begin, and may be a little wider than they are here
 BETWEEN_INCHES = 0.14
 ABOVE = 8.0  # points between a panel and the words above it
 GAP = 6.0  # points between names side by side
@@ -20,6 +19,8 @@ LINE = 15.0  # points from one line of such words to the next
 def settle(figure: Figure) -> None:
     """Lay a figure out. It may be called again for another size; what is drawn afterwards keeps to it."""
     panels = [panel for panel in figure.axes if panel.get_visible()]
+    if not panels:
+        return
     for panel in panels:
         panel.set_in_layout(True)  # which a place of its own has ended
         panel.set_anchor("NW")
@@ -51,7 +52,7 @@ def _level(panels: Sequence[Axes]) -> None:
     raised = False
     for panel in panels:
         axis = panel.yaxis
-        if axis.get_label_position() == "left" and axis.label.get_text() and panel.axison:
+        if str(axis.get_label_position()) == "left" and axis.label.get_text() and panel.axison:
             names = [name.get_window_extent() for name in panel.get_yticklabels() if name.get_visible() and name.get_text()]
             room = max((panel.bbox.x0 - name.x0 for name in names), default=0.0)
             axis.label.set(rotation=0, ha="left", va="baseline")
@@ -66,10 +67,7 @@ def _level(panels: Sequence[Axes]) -> None:
 
 def _push(panels: Sequence[Axes], figure: Figure) -> None:
     """Push the panels, now that they have their sizes, to the left and up to the title, and end the figure below them."""
-    boxes = [panel.get_tightbbox() for panel in panels]
-    if not panels or not np.isfinite([box.extents for box in boxes]).all():  # arcs do not say how far they reach
-        return
-    whole = Bbox.union(boxes)
+    whole = Bbox.union([box for panel in panels if (box := panel.get_tightbbox())])
     (title,) = figure.texts
     pad, width, height = PADDING_INCHES * figure.dpi, figure.bbox.width, figure.bbox.height
     title.set(y=1 - pad / height, va="top")  # panels of one shape have drawn it to them

@@ -232,7 +232,7 @@ const start = (root) => {
       return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
     }
     const asks = form === seen || !life.inputs.length ? "" : SHOWING[search(false)?.state] ?? "";
-    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown</b>, not the same: the mistake is too small to see.${asks}`];
+    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown, not the same.</b> The mistake is too small to see.${asks}`];
     return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}: no test on them tells the two apart.${asks}`];
   };
 

@@ -29,7 +29,7 @@ def squeezed(figure: Figure) -> str:
         stacked = max(1, -(-len(panels) // fewer))
         figure.set_size_inches(min(width, NARROW_INCHES), max(height, min(height * TALLER, NARROW_INCHES)))
         if fewer < columns:
-            figure.set_figheight(stacked * min(height / rows, 1.0 + 0.7 * NARROW_INCHES / fewer))
+            figure.set_figheight(stacked * min(height / rows, 1.4 + 0.7 * NARROW_INCHES / fewer))
             _stack(figure, panels, stacked, fewer)
         with warnings.catch_warnings(record=True) as crowded:
             warnings.simplefilter("always")  # a layout that finds no room says so

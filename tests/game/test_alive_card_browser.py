@@ -134,10 +134,13 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
 
 
 def test_a_sign_stands_beside_the_middle_of_the_numbers(page: Page):
-    beside = page.evaluate("""(of) => document.querySelectorAll(`${of} .alv-side:has(.alv-sign)`).values().map((side) => {
+    beside = page.evaluate(
+        """(of) => document.querySelectorAll(`${of} .alv-side:has(.alv-sign)`).values().map((side) => {
         const [sign, numbers] = ['.alv-sign', 'tbody'].map((part) => side.querySelector(part).getBoundingClientRect());
         return Math.abs(sign.top + sign.bottom - numbers.top - numbers.bottom) / 2;
-    }).toArray()""", WEIGHTS)
+    }).toArray()""",
+        WEIGHTS,
+    )
     assert beside
     assert max(beside) < 3
 

@@ -28,7 +28,7 @@ def test_all_stands_to_the_left_with_level_labels_and_nothing_is_empty_below(set
         label, box = panel.yaxis.label, panel.get_tightbbox()
         assert label.get_rotation() == 0
         assert label.get_window_extent().y0 > panel.bbox.y1
-        assert abs(box.x0 - title.get_window_extent().x0) < 3, "in inches of 100 dots"
+        assert abs(box.x0 - title.get_window_extent().x0) < 3
         assert abs(label.get_window_extent().x0 - box.x0) < 3
         assert 0 < box.y0 < 8
 

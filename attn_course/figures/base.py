@@ -15,14 +15,13 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attn_course.figures.narrow import NARROW_INCHES, squeezed
 from attn_course.figures.palette import GRID, INK
+from attn_course.figures.settle import PADDING_INCHES, settle
 from attn_course.figures.vector import vector
 
-WIDTH_INCHES = 7.4
-PADDING_INCHES = 0.14
+WIDTH_INCHES = 7.5
 PHONE = "ATTN_COURSE_PHONE"  # "no" where outputs are only compared: what a phone is shown stands beside them
 
 LOOK = {
@@ -32,29 +31,34 @@ LOOK = {
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
     "axes.labelcolor": INK,
-    "axes.labelsize": 10.5,
+    "axes.labelsize": 9.5,
     "axes.linewidth": 0.8,
+    "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 10.5,
+    "axes.titlesize": 10.0,
     "axes.unicode_minus": True,
     "figure.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 10.0,
+    "font.size": 9.5,
     "grid.color": GRID,
-    "grid.linewidth": 0.7,
+    "grid.linewidth": 0.6,
     "hatch.color": INK,
-    "hatch.linewidth": 0.8,
+    "hatch.linewidth": 0.5,
     "legend.frameon": False,
-    "lines.linewidth": 2.2,
+    "lines.linewidth": 2.0,
     "lines.solid_capstyle": "round",
     "mathtext.fontset": "dejavusans",
     "text.color": INK,
     "xtick.color": INK,
-    "xtick.labelsize": 10.0,
+    "xtick.labelsize": 9.5,
+    "xtick.major.pad": 5.0,
+    "xtick.major.size": 0,
     "ytick.color": INK,
-    "ytick.labelsize": 10.0,
+    "ytick.labelsize": 9.5,
+    "ytick.major.pad": 5.0,
+    "ytick.major.size": 0,
 }
 
 
@@ -145,6 +149,7 @@ def photograph(figure: Figure, alt: str) -> Picture:
     require_alt(alt)
     title = require_title(figure.get_suptitle().replace("\n", " "))
     with course_look():
+        settle(figure)
         wide = vector(figure)
         if os.environ.get(PHONE) == "no":
             return Picture(wide, alt)
@@ -154,8 +159,7 @@ def photograph(figure: Figure, alt: str) -> Picture:
 
 def titled(title: str, width: float, height: float) -> Figure:
     """Return a figure that holds nothing but its title."""
-    layout = ConstrainedLayoutEngine(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)
-    figure = Figure(figsize=(width, height), layout=layout)
+    figure = Figure(figsize=(width, height))
     set_title(figure, title, width)
     return figure
 

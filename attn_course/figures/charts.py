@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attn_course.figures.base import WIDTH_INCHES, picture
+from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     add_colour_bar,
-    add_legend_below,
     as_numbers,
     draw_bars,
     draw_heatmap,
@@ -118,22 +117,20 @@ def bars(
     digits: int = 2,
     y_limits: tuple[float, float] | None = None,
 ) -> None:
-    """Show bars in groups, with their numbers while there are at most 20 of them.
+    """Show level bars in groups, with their numbers while there are at most 20 of them.
 
-    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the colour
-    of the weights. `x_label`, `y_label`: what the axes measure, with units. `digits`: digits after the point of the numbers on the
-    bars. `y_limits`: ends of the vertical axis. Raises ValueError if a series has another length than `groups`, there is none, or a
-    text is too short.
+    `groups`: names beside the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the colour
+    of the weights. `x_label`: what the groups are. `y_label`: what the bars measure, with its unit. `digits`: digits after the point
+    of the numbers at the bars. `y_limits`: ends of the axis of what is measured. Raises ValueError if a series has another length
+    than `groups`, there is none, or a text is too short.
     """
     names = list(series)
-    heights = np.stack([*each_of_shape("series", series, len(groups)).values()])
+    lengths = np.stack([*each_of_shape("series", series, len(groups)).values()])
     neutral = [WEIGHTS] if len(names) == 1 else [colour for colour, _ in NEUTRAL_STYLES]
     colours = [neutral[index % len(neutral)] for index in range(len(names))]
-    with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.6) as (ax,):
-        draw_bars(ax, heights, names, colours, digits=digits if heights.size <= 20 else None)
-        ax.set_xticks(range(len(groups)), list(groups))
-        ax.set(xlabel=x_label, ylabel=y_label)
+    with picture(title=title, alt=alt, height=1.1 + len(groups) * (0.16 + 0.22 * len(names))) as (ax,):
+        draw_bars(ax, lengths, names, colours, digits=digits if lengths.size <= 20 else None)
+        ax.set_yticks(range(len(groups)), list(groups))
+        ax.set_ylabel(f"{y_label}, by {x_label}")
         if y_limits is not None:
-            ax.set_ylim(*y_limits)
-        if len(names) > 1:
-            add_legend_below(ax, len(names) if sum(map(len, names)) < 50 else 2)
+            ax.set_xlim(*y_limits)

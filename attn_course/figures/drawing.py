@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import Affine2D, ScaledTranslation
 from numpy.typing import ArrayLike
 
-from attn_course.figures.palette import DARK, GRID, INK, INK_IN_CELL, LIFT, LIGHT, MINUS_TINT, NEUTRAL_STYLES, PLUS_TINT, WEIGHT_TINT
+from attn_course.figures.palette import DARK, GRID, INK, INK_IN_CELL, LIFT, LIGHT, MINUS_TINT, NEUTRAL_STYLES, PALE, PLUS_TINT, WEIGHT_TINT
 from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
@@ -126,7 +126,7 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
     if cells:
         border = 0.4 if few else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
-        ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=INK, hatch="///", linewidth=border))
+        ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=PALE, hatch="///", linewidth=border))
 
 
 def contrast(first: Any, second: Any) -> float:
@@ -150,18 +150,25 @@ def lifted(colour: Any) -> np.ndarray:
     return LIFT + (1.0 - LIFT) * np.array(to_rgb(colour))
 
 
-def draw_bars(ax: Axes, heights: np.ndarray, names: Sequence[str], colours: Sequence[Any], *, digits: int | None = 2) -> None:
-    """Draw groups of bars; `heights` is (series, groups), and numbers are written on top unless `digits` is None."""
-    series, groups = heights.shape
-    width = 0.72 / series
-    for index, (row, colour) in enumerate(zip(heights, colours, strict=True)):
-        left = np.arange(groups) - 0.36 + (index + 0.5) * width
-        drawn = ax.bar(left, row, width * 0.94, color=colour, label=names[index])
-        if digits is not None:
-            ax.bar_label(drawn, [number(value, digits) for value in row], padding=2, fontsize=LABEL_POINTS if heights.size <= 12 else 8.5)
-    ax.axhline(0.0, color=INK, linewidth=0.8)
-    ax.margins(y=0.14)
-    ax.tick_params(axis="x", length=0)
+def draw_bars(ax: Axes, lengths: np.ndarray, names: Sequence[str], colours: Sequence[Any], *, digits: int | None = 2) -> None:
+    """Draw groups of level bars, the first group above, where each of several has its name; `lengths` is (series, groups).
+
+    Numbers are written at their ends, unless `digits` is None: then below the panel.
+    """
+    series, groups = lengths.shape
+    width = 0.76 / series
+    for index, (row, colour) in enumerate(zip(lengths, colours, strict=True)):
+        drawn = ax.barh(np.arange(groups) - 0.38 + (index + 0.5) * width, row, width * 0.86, color=colour)
+        said = [number(value, digits) if digits is not None else "" for value in row]
+        said[0] += f"  {names[index]}" if series > 1 else ""
+        ax.bar_label(drawn, said, padding=4, fontsize=LABEL_POINTS)
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    ax.set_ylim(groups - 0.5, -0.5)
+    ax.margins(x=0.0)
+    ax.grid(visible=digits is None, axis="x")
+    ax.grid(visible=False, axis="y")
+    ax.spines.bottom.set_visible(False)
+    ax.tick_params(axis="x", labelbottom=digits is None)
 
 
 def draw_lines(
@@ -190,17 +197,21 @@ def draw_level(ax: Axes, x: np.ndarray, level: float, name: str | None = None) -
 def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: str, **options: Any) -> None:
     """Say beside one panel, or the last of several, what the colours measure, in a bar as high as the panel."""
     panels = [axes] if isinstance(axes, Axes) else list(axes)
-    if "location" not in options:
+    if "location" in options:
+        bar = panels[-1].figure.colorbar(image, ax=axes, label=label, **options)
+    else:
         pad, width = (options.pop(name, usual) * len(panels) for name, usual in (("pad", 0.03), ("fraction", 0.05)))
-        options["cax"] = panels[-1].inset_axes((1.0 + pad, 0.0, width, 1.0))
-    bar = panels[-1].figure.colorbar(image, ax=axes, label=label, **options)
+        bar = panels[-1].figure.colorbar(image, cax=panels[-1].inset_axes((1.0 + pad, 0.0, width, 1.0)), **options)
+        bar.ax.set_title(label, fontsize=LABEL_POINTS, pad=9)
+        if not options:
+            bar.locator = MaxNLocator(nbins=4)
     bar.outline.set_visible(False)
 
 
 def add_legend_below(ax: Axes, columns: int) -> None:
-    """Name the curves of a panel beneath the picture, once for all panels."""
-    handles, names = ax.get_legend_handles_labels()
-    ax.figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=3.2)
+    """Name the curves of a panel beneath it."""
+    below = ax.transAxes + ScaledTranslation(0.0, -38 / POINTS_PER_INCH, ax.figure.dpi_scale_trans)
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.0), bbox_transform=below, ncols=columns, handlelength=3.2, borderpad=0.0)
 
 
 def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
@@ -239,8 +250,10 @@ def label_ends(ax: Axes) -> None:
             piece.update_from(curve)
             piece.set(marker="None", label="_piece", **panel)
             ax.add_artist(piece)
-        ax.plot([end[0] + 0.012, 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), **LEADER, **panel)
-        ax.text(1.135 if meet else 1.055, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
+        led = meet or abs(height - end[1]) > 0.01 or end[0] < 0.98  # else the name stands at the end itself
+        if led:
+            ax.plot([end[0] + 0.012, 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), **LEADER, **panel)
+        ax.text(1.135 if meet else 1.055 if led else 1.02, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
 
 
 def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:

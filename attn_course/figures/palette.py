@@ -27,7 +27,7 @@ OUTPUT = OKABE_ITO["black"]
 # theirs, and dark pages add a share of white (vector.py).
 INK = "#72777D"
 INK_ON_LIGHT, INK_ON_DARK = "#535A63", "#B4BCC6"
-GRID = INK + "48"  # a share of the ink: faint on every page
+GRID, PALE = INK + "40", INK + "B0"  # shares of the ink: lines to read by, and stripes
 LIFT = 0.15
 
 # On a ground of its own ink is dark or light as the ground asks.

@@ -158,7 +158,8 @@ const start = (root) => {
       if (asked === form) draw(false);
     }));
   };
-  let form = 0, answer = null, at = null, lit = [], seen = 0;
+  const first = { ...values };
+  let form = 0, answer = null, at = null, lit = [], seen = 0, touched = false;
 
   // Tables: of an input with fields, of anything else with cells that can be pointed at. A table of more axes is several.
   const layers = (value, place = []) => {
@@ -211,9 +212,10 @@ const start = (root) => {
   const relation = (number, one) => {
     const holding = (link) => one.cases.every((each) => !each || each.fits.every((links) => links[link]));
     const said = one.chain.signs.map((sign, link) => SAID[sign === "equal" && !holding(link) ? "unequal" : sign]);
-    const sign = (side) => (side ? `<span class="alv-sign">${said[side - 1]}</span>` : "");
-    const agree = said.every((one) => one === "=");
-    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
+    const agree = said.every((one) => one === "="), tables = one.chain.sides.map((_, side) => sided(number, one, side));
+    const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
+    const sign = (side) => (side ? `<span class="alv-sign" style="--rows:${rows}">${said[side - 1]}</span>` : "");
+    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
@@ -222,7 +224,7 @@ const start = (root) => {
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
     if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
-    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
+    if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b> ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
@@ -230,7 +232,7 @@ const start = (root) => {
       return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
     }
     const asks = form === seen || !life.inputs.length ? "" : SHOWING[search(false)?.state] ?? "";
-    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown</b>, not the same: the mistake is too small to see.${asks}`];
+    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown, not the same.</b> The mistake is too small to see.${asks}`];
     return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}: no test on them tells the two apart.${asks}`];
   };
 
@@ -258,7 +260,7 @@ const start = (root) => {
     const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;
     find("verdict").dataset.state = state;
-    find("again").hidden = !life.inputs.length;
+    find("again").hidden = !(touched ||= life.inputs.some(({ key }) => values[key] !== first[key])); // and stays, for it may have the focus
     find("some").hidden = !wrong || !life.inputs.length; // else always there: a button that goes takes the focus with it
     answer = !find("some").hidden && !problem && (state === "shown" || (state === "hidden" && form !== seen)) ? search(state === "shown")?.values : null;
     find("some").setAttribute("aria-disabled", !answer);

@@ -40,6 +40,8 @@ class References(SphinxPostTransform):
                     section.insert(at, nodes.raw("", FOLD, format="html"))
                     section.append(nodes.raw("", "</details>", format="html"))
         for words in self.document.findall(nodes.strong):
+            if words.astext() == "You need":
+                words.parent["classes"].append("needs")
             if words.astext().startswith(ASKS) and isinstance(words.parent, nodes.paragraph):
                 words["classes"].append("asks-label")
                 words.parent["classes"].append("asks")

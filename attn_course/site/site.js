@@ -109,12 +109,14 @@
   }
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
+  const breakable = (text) => text.replace(/[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
     for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
       if (code.closest(".output") && /\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
+        line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-        return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
+        return `<span class="code-line" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable)}\n</span>`;
       });
       code.innerHTML = lines.join("");
     }
@@ -201,7 +203,7 @@
     const sizes = new ResizeObserver((changed) => {
       for (const { target } of changed) target.classList.toggle("scrolls", target.scrollWidth > target.clientWidth + 1);
     });
-    for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .output pre")) sizes.observe(one);
+    for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .cell_input pre, .output pre")) sizes.observe(one);
   }
 
   addEventListener("DOMContentLoaded", wrapCode);

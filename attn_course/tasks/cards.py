@@ -6,11 +6,13 @@ variables out of a notebook that it does not trust, so each has a plain colour b
 
 import html
 import re
+from pathlib import Path
 
-from attn_course.numbers import counted, eq, task_number
+from attn_course.numbers import counted, eq, lesson_number, lesson_of, task_number
 from attn_course.tasks.core import Task, Verdict
 from attn_course.tasks.slips import CUT
 
+LESSONS = ("lessons", "../notebooks")  # seen from an exercise
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
 _CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;box-sizing:border-box"
@@ -51,9 +53,17 @@ def rich(verdict: Verdict) -> str:
         f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
         f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",
         f'<div style="margin-top:.4em"><b>Hint:</b> {hint}</div>' if hint else "",
-        f'<div style="margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else "",
+        f'<div style="margin-top:.4em">See {_linked(verdict.equation)}.</div>' if verdict.equation else "",
     ]
     return f'<div role="status" class="attn-check-failed" style="{_RED}">{"".join(parts)}</div>'
+
+
+def _linked(label: str) -> str:
+    """How an equation is referred to, as a link to its lesson where that lies beside the notebook that is running."""
+    slug, words = lesson_of("labels", label), _inline(eq(label))
+    name = f"{lesson_number(slug):0>2}_{slug}.ipynb"
+    folder = next((folder for folder in LESSONS if Path(folder, name).is_file()), None)
+    return f'<a href="{folder}/{name}">{words}</a>' if folder else words
 
 
 def _sentence(text: str, *, open_end: bool = False) -> str:

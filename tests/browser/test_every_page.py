@@ -190,7 +190,11 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     page.goto((site / "start.html").as_uri())
     assert page.locator(".tag_hide-input details[open]").count() == 0
     assert page.locator(".tag_hide-input").first.get_by_text("code", exact=True).first.is_visible()
+    page.goto((site / "glossary.html").as_uri())
+    whole = page.locator("dl.myst").evaluate_all("all => all.map((one) => one.scrollWidth <= one.clientWidth)")
+    assert whole == [True], "each word and its dialects are in sight"
     page.goto((site / "softmax.html").as_uri())
+    assert page.locator("p.needs").inner_text().startswith("You need")
     page.goto((site / "index.html").as_uri())
     assert page.locator(".begin a").all_inner_texts() == ["Begin with 00 Start here", "Go on with 02 Softmax"]
     page.goto((site / "eq" / "attention.html").as_uri())

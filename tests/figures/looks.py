@@ -70,7 +70,8 @@ def _behind(text: Text, pixels: np.ndarray) -> np.ndarray:
     """Return the colour at the sides of a text, with its share; that is 0 if one of them shows the page alone."""
     box = text.get_window_extent()
     columns = np.clip([int(box.x0) - 2, int(box.x1) + 2], 0, pixels.shape[1] - 1)
-    sides = pixels[int(len(pixels) - 1 - (box.y0 + box.y1) / 2), columns] / 255
+    row = np.clip(int(len(pixels) - 1 - (box.y0 + box.y1) / 2), 0, len(pixels) - 1)  # names of a panel without axes may lie below it
+    sides = pixels[row, columns] / 255
     return sides[sides[:, 3].argmin()]
 
 

@@ -83,8 +83,8 @@ def test_settings_of_the_reader_neither_change_the_figure_nor_get_lost(shown):
 def test_a_plot_is_drawn_for_a_phone_too_unless_its_words_or_panels_lose_their_room_or_nobody_sees_it(shown, monkeypatch):
     with base.picture(title=TITLE, alt=ALT) as (ax,):
         ax.plot([0, 1, 3])
-    for columns, words in ((1, "words that need more room than a phone has"), (9, "")):
-        with base.picture(title=TITLE, alt=ALT, columns=columns) as axes:
+    for rows, words in ((1, "words that need more room than a phone has"), (4, "")):
+        with base.picture(title=TITLE, alt=ALT, rows=rows) as axes:
             for at in (0.0, 0.4):
                 axes[0].text(at, 0.5, words)
     with base.picture(title=TITLE, alt=ALT, width=14.0) as (ax,):

@@ -103,6 +103,7 @@ def test_who_asks_for_less_motion_gets_a_step_for_each_press(mover):
 
 
 def test_steps_and_reset(mover):
+    assert mover.get_by_role("button", name="Reset").count() == 0, "there is nothing to undo"
     mover.get_by_role("button", name="Back").press("Enter")
     shows(mover, 1)
     mover.get_by_role("button", name="On").press("Enter")

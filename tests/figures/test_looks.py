@@ -81,15 +81,17 @@ def test_ticks_name_the_points_and_large_powers_of_two_are_powers(monkeypatch, x
 def test_leaders_are_thin_and_dotted_and_end_outside(monkeypatch):
     panels = []
     monkeypatch.setattr(base, "publish", lambda figure, alt: panels.append(figure.axes[0]))
-    figures.lines([1, 2, 3], {"whole": [1, 2, 3], "half": [3, 2, np.nan]}, x_label="x", y_label="y", points=True, **WORDS)
+    figures.lines([1, 2, 3], {"whole": [1, 2, 3], "near": [2, 2, 2.94], "half": [3, 2, np.nan]}, x_label="x", y_label="y", **WORDS)
     leaders = [line for line in panels[0].lines if line.get_label() == "_leader"]
     names = {text.get_text(): text for text in panels[0].texts}
-    assert len(leaders) == 1
+    assert len(leaders) == 2
     assert names["half"].xy[0] < 1.0, "a leader through the whole plot looks like a curve"
     for line in leaders:
         assert line.get_linewidth() <= 0.8
         assert line.get_linestyle() == "--", "solid"  # matplotlib's name for a pattern of its own
         assert line.get_xdata()[-1] > 1.0
+    figures.lines([1, 2, 3], {"whole": [1, 2, 3], "other": [3, 2, 1]}, x_label="x", y_label="y", **WORDS)
+    assert not [line for line in panels[1].lines if line.get_label() == "_leader"], "a name at the end of its curve needs none"
 
 
 @pytest.mark.parametrize(("last", "pieces"), [(3.0, 2), (1.0, 0)])

@@ -35,7 +35,7 @@ WEIGHTS = of("attention-weights")
 
 
 def text(page: Page, part: str, label: str = "attention-weights") -> str:
-    return page.locator(f"{of(label)} .alv-{part}").inner_text()
+    return " ".join(page.locator(f"{of(label)} .alv-{part}").inner_text().split())
 
 
 def mistake(page: Page, name: str, label: str = "attention-weights") -> None:
@@ -116,7 +116,8 @@ def test_rows_light_in_the_matrix_they_are_the_rows_of(page: Page):
 
 
 def test_a_number_that_is_typed_changes_what_follows(page: Page):
-    before = text(page, "sides")
+    before, again = text(page, "sides"), page.locator(f"{WEIGHTS} .alv-again")
+    assert not again.is_visible(), "there is nothing to go back to"
     page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("-3")
     page.keyboard.press("Enter")
     assert text(page, "sides") != before
@@ -128,8 +129,20 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
         page.keyboard.press("Enter")
         assert text(page, "verdict").endswith("takes a number, such as 0.5 or −2. All that is shown is still for −3.")
         assert page.locator(f"{WEIGHTS} [data-at='s,0,0']").get_attribute("aria-invalid") == "true"
-    page.locator(f"{WEIGHTS} .alv-again").click()
+    again.click()
     assert text(page, "sides") == before
+
+
+def test_a_sign_stands_beside_the_middle_of_the_numbers(page: Page):
+    beside = page.evaluate(
+        """(of) => document.querySelectorAll(`${of} .alv-side:has(.alv-sign)`).values().map((side) => {
+        const [sign, numbers] = ['.alv-sign', 'tbody'].map((part) => side.querySelector(part).getBoundingClientRect());
+        return Math.abs(sign.top + sign.bottom - numbers.top - numbers.bottom) / 2;
+    }).toArray()""",
+        WEIGHTS,
+    )
+    assert beside
+    assert max(beside) < 3
 
 
 def test_all_zeros_typed_one_after_the_other_hide_a_mistake_in_a_product(page: Page):

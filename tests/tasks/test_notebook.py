@@ -275,6 +275,15 @@ def test_a_failed_card_speaks_in_sentences_and_begins_with_what_was_read():
     assert "<div>my_f is not right.</div>" in rich(replace(NASTY, message="my_f is not right"))
 
 
+def test_where_to_look_is_a_link_where_the_lesson_lies_beside_the_exercise(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = replace(NASTY, equation="softmax")
+    assert "<a " not in rich(asked)
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "02_softmax.ipynb").touch()
+    assert 'See <a href="lessons/02_softmax.ipynb">Eq. (2.1)</a>.' in rich(asked)
+
+
 def test_hint_and_equation_are_left_out_where_there_are_none():
     bare = Verdict("stable-softmax", "title", False, 0, 3, "not right")
     assert plain(bare) == f"task {get_task(bare.task).number} (title): not right"

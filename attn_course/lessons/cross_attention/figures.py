@@ -29,7 +29,7 @@ def alignments(source: Sequence[str], written: Sequence[str], weights: Mapping[s
             image = draw_heatmap(ax, matrix, limits=(0.0, 1.0), annotate=False)
             ax.set_aspect("auto")
             ax.set(title=name)
-            ax.set_xticks(range(len(source)), source, rotation=55, ha="right", rotation_mode="anchor")
+            ax.set_xticks(range(len(source)), source)
             ax.set_yticks(range(len(written)), written)
         axes[0].set_ylabel("written (asks)")
         add_colour_bar(image, axes, "weight", fraction=0.04)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, each_of_shape
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES
@@ -45,11 +45,13 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
         for index, (name, (intensity, rate)) in enumerate(points.items()):
             colour = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)][0]
             look: dict[str, Any] = {"color": colour, "marker": markers[index % len(markers)], "clip_on": False}
-            ax.scatter(intensity, rate / giga, s=70, label=name, zorder=3, **look)
+            ax.scatter(intensity, rate / giga, s=70, zorder=3, **look)
+            late = intensity > np.sqrt(x[0] * x[-1])
+            beside: dict[str, Any] = {"xytext": (-9 if late else 9, 0), "textcoords": "offset points", "ha": "right" if late else "left"}
+            ax.annotate(name, (intensity, rate / giga), va="center", fontsize=LABEL_POINTS, **beside)
         ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOPs per byte)", ylabel="GFLOP/s", xlim=(x[0], x[-1]))
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
 
 
 def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:

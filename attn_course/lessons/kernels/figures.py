@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from attn_course.figures.base import picture
 from attn_course.figures.machines.programs import programs as programs
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
+from attn_course.figures.palette import DARK, INK, PALE, SCORES, WEIGHTS
 from attn_course.figures.words import number
 
 
@@ -63,7 +63,7 @@ def schedule(products: float, exponentials: float, tiles: int = 4, *, overlap: b
         for ax, way in zip(axes, ways, strict=True):
             for tile, (begin, second) in enumerate(plans[way]):
                 for level, start, width, colour in ((1, begin, products, SCORES), (0, second, exponentials, WEIGHTS)):
-                    ax.add_patch(Rectangle((start + 0.03, level - 0.38), width - 0.06, 0.76, facecolor=colour, edgecolor=INK))
+                    ax.add_patch(Rectangle((start + 0.03, level - 0.38), width - 0.06, 0.76, facecolor=colour))
                     ax.text(start + width / 2, level, str(tile), ha="center", va="center", color=DARK)
             ax.set(xlim=(0, longest), ylim=(-0.55, 1.55), title=names[way])
             ax.set_yticks([0, 1], ["exponentials", "products"])
@@ -92,18 +92,18 @@ def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offs
         f"Scores of {q_len} queries (rows) and {kv_len} keys (columns) in tiles of {block_q} by {block_kv}. Whole, without a mask: "
         f"{counts['whole']}. At the edge: {counts['edge']}. Skipped: {counts['skipped']}, hatched, above the diagonal."
     )
-    colours = {"whole": SCORES, "edge": NEUTRAL_STYLES[2][0], "skipped": "none"}
+    colours = {"whole": SCORES, "edge": SCORES + "55", "skipped": "none"}
     with picture(title=title, alt=alt, width=6.0, height=1.6 + 3.4 * q_len / max(q_len, kv_len)) as (ax,):
         for (i, j), tile in tiles.items():
             kind = kinds[i, j]
-            look: dict[str, Any] = {"facecolor": colours[kind], "edgecolor": INK}
+            look: dict[str, Any] = {"facecolor": colours[kind], "edgecolor": PALE}
             hatch = "//" if kind == "skipped" else None
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), tile.shape[1], tile.shape[0], linewidth=1.0, hatch=hatch, **look))
         edge = np.arange(q_len) + q_offset
-        ax.step(np.append(edge, edge[-1] + 1) + 0.5, np.arange(q_len + 1) - 0.5, where="pre", color=DARK, linewidth=1.6)
+        ax.step(np.append(edge, edge[-1] + 1) + 0.5, np.arange(q_len + 1) - 0.5, where="pre", color=INK, linewidth=1.6)
         for kind, colour in colours.items():
             hatch = "//" if kind == "skipped" else None
-            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch=hatch, edgecolor=INK, label=kind))
+            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch=hatch, edgecolor=PALE, label=kind))
         ax.set(xlim=(-0.5, kv_len - 0.5), ylim=(q_len - 0.5, -0.5), xlabel="keys", ylabel="queries", aspect="equal")
         ax.set_xticks(range(0, kv_len, block_kv))
         ax.set_yticks(range(0, q_len, block_q))
@@ -119,7 +119,7 @@ def loaded_tiles(loaded: np.ndarray) -> None:
     with picture(title=title, alt=alt, width=6.0, height=1.2 + 0.45 * len(loaded)) as (ax,):
         for (i, j), is_loaded in np.ndenumerate(loaded):
             look: dict[str, Any] = {"facecolor": SCORES} if is_loaded else {"facecolor": "none", "hatch": "//"}
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, edgecolor=INK, **look))
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, edgecolor=PALE, **look))
         ax.set(xlim=(-0.5, loaded.shape[1] - 0.5), ylim=(len(loaded) - 0.5, -0.5), xlabel="tile of keys", ylabel="program", aspect="equal")
         ax.set_xticks(range(loaded.shape[1]))
         ax.set_yticks(range(len(loaded)))

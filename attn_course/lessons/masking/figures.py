@@ -13,12 +13,11 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells
 from attn_course.figures.machines.masked import masked as masked
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import DARK, GRID, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.palette import GRID, INK_IN_CELL, MINUS_TINT, PALE, WEIGHTS
 from attn_course.figures.ticks import inches_for
 
 MOST_COLUMNS = 4
 MOST_LINED_CELLS = 200
-LEAK = NEUTRAL_STYLES[3][0]
 
 
 def combined(masks: Mapping[str, ArrayLike]) -> None:
@@ -61,10 +60,10 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
     with _panels(title, alt, [found.shape for found in maps.values()], "outputs", "inputs") as axes:
         for ax, (name, found) in zip(axes, maps.items(), strict=True):
             leaks = found & ~may
-            _draw_cells(ax, np.select([leaks, found], [2, 1], 0), ["none", GRID, LEAK])
+            _draw_cells(ax, np.select([leaks, found], [2, 1], 0), ["none", GRID, MINUS_TINT])
             hatch_cells(ax, ~found)
             for row, column in np.argwhere(leaks):
-                ax.text(column, row, "!", ha="center", va="center_baseline", color=DARK, fontsize=10, fontweight="bold")
+                ax.text(column, row, "!", ha="center", va="center_baseline", color=INK_IN_CELL, fontsize=10, fontweight="bold")
             ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
 
 
@@ -82,7 +81,7 @@ def _panels(
     rows = -(-len(shapes) // MOST_COLUMNS)
     columns = -(-len(shapes) // rows)
     tallest = max(shape[0] / shape[1] for shape in shapes)
-    height = 0.85 + rows * (0.65 + min(2.6, tallest * 5.9 / columns))
+    height = 0.5 + rows * (0.9 + min(2.6, tallest * 6.6 / columns))
     with picture(title=title, alt=alt, height=height, rows=rows, columns=columns) as axes:
         yield axes[: len(shapes)]
         for place, ax in enumerate(axes):
@@ -106,7 +105,7 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
         ax.set_xticks(np.arange(kinds.shape[1] + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
-        ax.grid(True, which="minor", axis="both", color=DARK, alpha=0.4, linewidth=0.8)
+        ax.grid(True, which="minor", axis="both", color=PALE, linewidth=0.5)
 
 
 def machine() -> None:

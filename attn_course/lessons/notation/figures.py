@@ -46,7 +46,7 @@ def two_orientations(weights: ArrayLike, mask: ArrayLike | None = None, *, token
         for ax, (matrix, shown, rows, columns, name, sums) in zip(axes, panels, strict=True):
             draw_heatmap(ax, matrix, mask=shown, limits=(0.0, 1.0))
             ax.set_yticks(range(len(rows)), rows)
-            ax.set_xticks(range(len(columns)), columns, rotation=90 if tokens else 0)
+            ax.set_xticks(range(len(columns)), columns)
             ax.set(title=name, xlabel=sums)
 
 

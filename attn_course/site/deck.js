@@ -12,7 +12,7 @@ function fill(one, most, least = 0) { // one line of numbers takes the width tha
   Object.assign(one.style, { zoom: 1, width: "max-content" });
   const own = one.offsetWidth;
   one.style.width = "";
-  const size = Math.min(most, one.offsetWidth / own);
+  const size = Math.min(most, (0.99 * one.offsetWidth) / own);
   one.style.zoom = size < least ? 1 : size;
 }
 function fit(section) {

@@ -221,7 +221,8 @@ class Deck:
         label = numbers.named("labels", found[1]) if found else None
         second = label and any(slide.heading == self._heading and slide.kind in ("alive", "equation") for slide in self.slides)
         shown, live = [self.html(self._lead), self.html(f"$${latex}$$")], self._live(label) if label else []
-        title = self.html(self._claim[0].upper() + self._claim[1:])[3:-5] if self._claim else escape(name_of(label)) if label and second else ""
+        claim = self.html(self._claim[:1].upper() + self._claim[1:])[3:-5]
+        title = claim or (escape(name_of(label)) if label and second else "")
         self._add("alive" if live else "equation", *shown, *live, title=title)
         self._lead = self._claim = ""
         if self._key == r"\tag":
@@ -456,13 +457,13 @@ def _pre(text: str) -> str:
 
 
 def _parts(code: str) -> Iterator[str]:
-    """Code, cut between its blocks where it is longer than a slide."""
+    """Code, cut at an empty line where it is longer than a slide."""
     run = ""
-    for block in re.split(r"\n\n(?=\S)", code.strip()):
-        if run and _tall(_pre(f"{run}\n\n{block}")) > ROOM - 2 * LINE:
+    for part in code.strip().split("\n\n"):
+        if run and _tall(_pre(f"{run}\n\n{part}")) > ROOM - 2 * LINE:
             yield run
             run = ""
-        run = f"{run}\n\n{block}".strip()
+        run = f"{run}\n\n{part}" if run else part
     yield run
 
 
@@ -477,8 +478,11 @@ def _drawn(words: str, svg: str) -> str:
     claim = " ".join(found[2] for found in CLAIM.finditer(svg))
     if claim:
         top = max(float(found[1]) for found in CLAIM.finditer(svg)) + 5
-        svg = re.sub(r'viewBox="0 0 (\S+) ([\d.]+)"', lambda found: f'viewBox="0 {top} {found[1]} {float(found[2]) - top:.2f}"', CLAIM.sub("", svg))
-        svg = re.sub(r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg)
+
+        def cut(found: re.Match[str]) -> str:
+            return f'viewBox="0 {top} {found[1]} {float(found[2]) - top:.2f}"'
+
+        svg = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="0 0 (\S+) ([\d.]+)"', cut, CLAIM.sub("", svg), count=1)
     size = SIZE.search(svg)
     drawn = b64encode(svg.encode()).decode()
     return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{drawn}">'

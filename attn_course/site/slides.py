@@ -1,8 +1,9 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
 A section opens with its first sentence or two, above its first equation, beside its first picture or above its first code. Then each
-machine, figure, table, boxed equation, card and prediction is a slide of its own, with no more words than are read at a glance; a
-prediction stands alone until the next key shows what came out. All else that the lesson says stands in the notes, with the minutes.
+machine, figure, table, boxed equation with its card, and prediction is a slide of its own, with no more words than are read at a glance;
+what a picture claims is the title of its slide. A prediction stands alone until the next key shows what came out, or until the next
+slide, where code or a picture takes the room. All else that the lesson says stands in the notes, with the minutes.
 """
 
 import itertools
@@ -18,6 +19,7 @@ from typing import Any
 
 from attn_course import numbers
 from attn_course.authoring.problems import AuthoringError
+from attn_course.equations.names import name_of
 from attn_course.figures.explorable import unpacked
 from attn_course.game.alive import card, life_of
 from attn_course.game.living import StaysStill
@@ -31,12 +33,17 @@ EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 TAG = re.compile(r"\\tag\{([\d.]+)\}")
 FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
-SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
+SENTENCE = re.compile(r"(?:(?<=[.?!:])|(?<=[.?!]\))) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
+CLAIM = re.compile(r'<text (?:x="10.08" y="|transform="translate\(10.08 )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
+CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
+ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
+BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
+MARKUP = re.compile(r"<[^>]*>")
 ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
@@ -45,7 +52,10 @@ OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
 ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
 LINES = 14  # most of code beside a question
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
-WIDE = 1.9  # times as wide as high: a picture that stands below its words
+WIDE = 1.7  # times as wide as high: a picture that stands below its words
+NAMED = 105  # most letters of a claim that is a title
+ROOM, LINE, CODE = 540, 50, 33  # pixels below a title; of a line of words, of code
+LETTERS, COLUMNS = 58, 78  # in a line of words, of code
 PARTS = ("reveal.css", "reveal.js")
 FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
 
@@ -55,8 +65,9 @@ class Slide:
     """What one slide shows, as HTML, and what is said to it, as Markdown."""
 
     kind: str
-    heading: str
+    heading: str  # of its section or subsection
     section: str
+    title: str = ""  # as HTML; else the heading
     shown: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     before: "Slide | None" = None
@@ -81,12 +92,17 @@ class Slide:
         if self.kind == "question" and any(map(_is_picture, self.shown)):
             parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
             return _beside(*("\n".join(part for part in parts if _is_picture(part) is wanted) for wanted in (False, True)))
-        if not self.before or not self.before.body:
-            return own
-        if not any(map(_is_picture, self.shown)) or self.kind != "picture":
-            return f"{self.before.body}\n{own}"
+        above = self.before.body if self.before else ""
+        if self.kind != "picture" or not any(map(_is_picture, self.shown)):
+            return f"{above}\n{own}" if above else own
         lead, *pictures = self.shown
-        return _beside(self.before.body + lead, "\n".join(pictures))
+        beside = _beside(above + lead, "\n".join(pictures))
+        return beside if above or (lead and SIZE.search(own) and "stacked" not in beside) else own
+
+    @property
+    def tall(self) -> int:
+        """About how high what it shows is, if it is words and code."""
+        return sum(map(_tall, self.shown))
 
     def takes(self, before: "Slide") -> bool:
         """Whether it has room for the slide before it, which belongs to it or shows nothing."""
@@ -104,7 +120,7 @@ class Deck:
     def __init__(self, book: dict[str, Any], lesson: str) -> None:
         """Read the notebook `book`."""
         self.lesson, self.slides = lesson, list[Slide]()
-        self.title, self._section, self._heading, self._lead, self._ask = "", "", "", "", ""
+        self.title, self._section, self._heading, self._lead, self._ask, self._claim = "", "", "", "", "", ""
         self._typeset, self._alive = Typesetter(), set[str]()
         for cells in _sections(book["cells"]):
             texts = [_text(cell) for cell in cells if cell["cell_type"] == "markdown"]
@@ -113,7 +129,8 @@ class Deck:
                 (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
         title, *rest = self.slides
         for before, slide in itertools.pairwise(rest):
-            if (before.kind, slide.kind, before.heading) == ("idea", "question", slide.heading):
+            together = before.kind == "idea" and before.heading == slide.heading
+            if together and (slide.kind in ("question", "alive") or ("<pre" in slide.body and before.tall + slide.tall > ROOM)):
                 before.only_say()
             if slide.takes(before):
                 slide.before = before
@@ -124,15 +141,15 @@ class Deck:
                 continue
             if slide.kind == "idea":  # words alone
                 if slide.heading == slide.section and 1 < slide.code.count("\n") < LINES:
-                    slide.shown.append(f"<pre>{escape(slide.code)}</pre>")
+                    slide.shown.append(_pre(slide.code))
                 else:
                     slide.only_say()
                     self.slides[-1].said += slide.notes
                     continue
             self.slides.append(slide)
 
-    def _add(self, kind: str, *shown: str) -> Slide:
-        self.slides.append(Slide(kind, self._heading, self._section, list(shown)))
+    def _add(self, kind: str, *shown: str, title: str = "") -> Slide:
+        self.slides.append(Slide(kind, self._heading, self._section, title, list(shown)))
         return self.slides[-1]
 
     # ---- Text
@@ -149,7 +166,7 @@ class Deck:
             opening, rest = _cut(text)
             if len(found[1]) == 1:
                 question = QUESTION.search(text)
-                self.slides[-1].shown.append(self.html(question[0] if question else opening))
+                self.slides[-1].shown.append(self.html(f"**{question[0][2].upper()}{question[0][3:]}" if question else opening))
                 self.slides[-1].said.append(text)
                 return
             if THE_CELL.search(opening) or (0 < len(opening.split()) < SHORT and rest):  # no slide shows the cell
@@ -161,14 +178,18 @@ class Deck:
         if "answer" in cell["metadata"].get("tags", []):
             answer, *behind = _blocks(FOLD.sub(r"\2", text))
             told, more = _first_sentences(answer, TOLD)
-            self.slides[-1].shown.append(_later(self.html(told)))
-            self.slides[-1].said += [more, *behind]
+            slide = self.slides[-1]
+            if slide.kind == "question":
+                slide.shown.append(_later(self.html(told)))
+            else:
+                slide.shown.insert(0, self.html(told))
+            slide.said += [more, *behind]
             return
         for part in _blocks(text):
             self._part(part)
 
     def _open(self, found: "re.Match[str]") -> None:
-        self._heading = found[3]
+        self._heading, self._claim = found[3], ""
         if len(found[1]) == 2:
             self._section = found[3]
         if len(found[1]) == 1:
@@ -191,50 +212,78 @@ class Deck:
             self._add("question", self.html(question), _later(self.html(told))).said.append(more)
         else:
             self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
+            bold = BOLD.search(part)
+            self._claim = bold[1] if bold else ""
             self._lead = "" if equation or part.startswith("<details") else _leading(part)
 
     def _equation(self, latex: str) -> None:
-        self._add("equation", self.html(self._lead), self.html(f"$${latex}$$"))
-        self._lead = ""
         found = TAG.search(latex)
+        label = numbers.named("labels", found[1]) if found else None
+        second = label and any(slide.heading == self._heading and slide.kind in ("alive", "equation") for slide in self.slides)
+        shown, live = [self.html(self._lead), self.html(f"$${latex}$$")], self._live(label) if label else []
+        claim = self.html(self._claim[:1].upper() + self._claim[1:])[3:-5]
+        title = claim or (escape(name_of(label)) if label and second else "")
+        self._add("alive" if live else "equation", *shown, *live, title=title)
+        self._lead = self._claim = ""
         if self._key == r"\tag":
             self._key = "no second"
-        if found and (label := numbers.named("labels", found[1])):
-            self._live(label)
 
-    def _live(self, label: str) -> None:
-        if label not in self._alive:
-            try:
-                life = life_of(label)
-            except StaysStill:
-                return
-            self._alive.add(label)
-            values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
-            sizes, chains = [_count(values[keys[one.name]]) for one in life.inputs], life.forms[0].chains
-            small = sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
-            if small and len(chains) == 1 and len(chains[0].letters) <= 2:  # else there is a table for each of the others
-                self._add("alive", _without_sections(card(life)))
+    def _live(self, label: str) -> list[str]:
+        """The card of an equation, once, if it can be read from the last row."""
+        if label in self._alive:
+            return []
+        try:
+            life = life_of(label)
+        except StaysStill:
+            return []
+        self._alive.add(label)
+        values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
+        sizes, chains = [_count(values[keys[one.name]]) for one in life.inputs], life.forms[0].chains
+        small = sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
+        letters = len(chains) == 1 and len(chains[0].letters) <= 2  # else there is a table for each of the others
+        return [_without_sections(card(life))] if small and letters else []
 
     # ---- What came out
     def _run(self, cell: dict[str, Any]) -> None:
         tags = cell["metadata"].get("tags", [])
         if found := ALIVE.search(_text(cell)):
-            self._live(found[1])
+            if live := self._live(found[1]):
+                self._add("alive", *live, title=escape(name_of(found[1])))
             return
         if "hide-input" not in tags:
             self.slides[-1].code = self.slides[-1].code or _code(cell)
-        shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
+        claims, shown = [], []
+        for output in cell.get("outputs", []):
+            claim, html = _claimed(_output(output)) if "tag" not in output else ("", "")
+            claims += [claim] * bool(claim)
+            shown += [html] * bool(html)
+        claim = claims[0] if len(claims) == 1 else ""
         pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
-            code = _code(cell)
-            seen = [f'<pre class="code">{escape(code)}</pre>'] if POINTS.search(self._ask) and code.count("\n") < LINES else []
-            self._add("question", self.html(self._ask), *seen, *(_later(html) for html in shown if html))
-            self._ask = ""
+            self._predicted(cell, claim, shown, pictures)
         elif pictures:
-            self._add("picture", self.html(self._lead), *pictures)
-        elif self._lead.endswith(":") and not shown and not THE_CELL.search(self._lead):  # code to read
-            self._add("picture", self.html(self._lead), f"<pre>{escape(_code(cell))}</pre>")
+            self._add("picture", self.html(self._lead), *pictures, title=claim)
+        elif self._lead.endswith(":") and "\n" in _code(cell).strip() and not shown and not THE_CELL.search(self._lead):  # code to read
+            for part in _parts(_code(cell)):
+                self._add("picture", self.html(self._lead), _pre(part))
+                self._lead = ""
         self._lead = ""
+
+    def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
+        """What came out waits for the next key; or for the next slide, where a picture stands with print, or there is no room for it."""
+        code, asked = _code(cell), self.html(self._ask)
+        seen = [_pre(code)] if POINTS.search(self._ask) and code.count("\n") < LINES else []
+        printed = [html for html in shown if html not in pictures]
+        self._ask = ""
+        low = pictures and _beside("", pictures[0]).startswith('<div class="beside stacked') and _tall(asked) > 2 * LINE
+        if seen and sum(map(_tall, [asked, *seen, *printed])) + 2 * LINE > ROOM:
+            self._add("question", asked, *seen)
+            self._add("picture", *shown, title=claim)
+        elif pictures and (printed or low):
+            self._add("question", asked, *seen, *map(_later, printed))
+            self._add("picture", *pictures, title=claim)
+        else:
+            self._add("question", asked, *seen, *map(_later, shown))
 
     def html(self, text: str, *, small: bool = False) -> str:
         """Return Markdown as HTML, with formulas set; `small`: as MathML alone, which needs no style."""
@@ -268,10 +317,12 @@ class Deck:
 
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
+        heading = self.html(slide.heading)[3:-5]
+        part = f'<p class="part">{heading}</p>' if slide.title else ""
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
-            f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{self.html(slide.heading)[3:-5]}</{level}>'
-            f'<div class="body">{slide.body}</div>{aside}</section>'
+            f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'
+            f'<div class="body">{slide.body}</div>{part}{aside}</section>'
         )
 
 
@@ -366,7 +417,7 @@ def _asking(text: str) -> tuple[str, str]:
     >>> _asking("The " + "very " * 40 + "large one fell. It is up. **Predict** it.")[1]
     '**Predict** it.'
     """
-    sentences = SENTENCE.split(" ".join(text.split()))
+    sentences = SENTENCE.split(" ".join(EQUATION.sub(lambda found: f"${found[1].strip()}$", text).split()))
     asked = at = next(place for place, each in enumerate(sentences) if "**Predict**" in each)
     while at and (at == asked or len(" ".join(sentences[at - 1 :]).split()) <= ASKED):
         at -= 1
@@ -399,19 +450,68 @@ def _later(html: str) -> str:
     return f'<div class="fragment">{html}</div>'
 
 
+def _pre(text: str) -> str:
+    """Lines of code or print: one that is too long goes on further in."""
+    lines = (f'<span style="--in:{len(line) - len(line.lstrip())}">{escape(line)}</span>' for line in text.rstrip().split("\n"))
+    return f"<pre>{''.join(lines)}</pre>"
+
+
+def _parts(code: str) -> Iterator[str]:
+    """Code, cut at an empty line where it is longer than a slide."""
+    run = ""
+    for part in code.strip().split("\n\n"):
+        if run and _tall(_pre(f"{run}\n\n{part}")) > ROOM - 2 * LINE:
+            yield run
+            run = ""
+        run = f"{run}\n\n{part}" if run else part
+    yield run
+
+
+def _tall(html: str) -> int:
+    if "<pre" in html:
+        return 50 + CODE * sum(1 + len(MARKUP.sub("", line)) // COLUMNS for line in html.split("<span")[1:])
+    return sum(-(-len(MARKUP.sub("", text)) // LETTERS) * LINE for text in html.split("<p>")[1:])
+
+
+def _drawn(words: str, svg: str) -> str:
+    """A plot without its title, which is what it claims: the slide has it."""
+    claim = " ".join(found[2] for found in CLAIM.finditer(svg))
+    if claim:
+        top = max(float(found[1]) for found in CLAIM.finditer(svg)) + 5
+
+        def cut(found: re.Match[str]) -> str:
+            return f'viewBox="0 {top} {found[1]} {float(found[2]) - top:.2f}"'
+
+        svg = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="0 0 (\S+) ([\d.]+)"', cut, CLAIM.sub("", svg), count=1)
+    size = SIZE.search(svg)
+    drawn = b64encode(svg.encode()).decode()
+    return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{drawn}">'
+
+
+def _claimed(html: str) -> tuple[str, str]:
+    """What a picture claims, or a card asks, and the picture without it."""
+    if found := re.match(r'<img [^>]*data-claim="(.+?)"', html):
+        return found[1], html
+    if found := CAPTION.search(html):
+        claim, more = found[1].removesuffix("."), f"<figcaption>{found[2]}</figcaption>" if found[2] else ""
+        if len(MARKUP.sub("", claim)) <= NAMED:
+            return claim, html.replace(found[0], more)
+    elif found := ASKS.search(html):
+        return found[1], html
+    return "", html
+
+
 def _output(output: dict[str, Any]) -> str:
     """Return what a cell printed or drew as HTML; its figure in words is not for a screen."""
     if "text" in output:
-        return f"<pre>{escape(''.join(output['text']))}</pre>"
+        return _pre("".join(output["text"]))
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])
         return "" if "<summary>Figure in words" in html else _without_sections(html)
     if "image/svg+xml" in data:
         words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))
-        svg = "".join(data["image/svg+xml"])
-        size = SIZE.search(svg)
-        return f'<img alt="{words}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
+        return _drawn(words, "".join(data["image/svg+xml"]))
     return ""
 
 

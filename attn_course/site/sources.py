@@ -206,7 +206,7 @@ class Sources:
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                cell["source"] = _said_in_tasks(self._links(text))
+                cell["source"] = _said_in_tasks(self._links(_displayed(text)))
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
@@ -461,6 +461,15 @@ def _only_shows(step: ast.stmt) -> bool:
 def _said_in_tasks(text: str) -> str:
     """Set the mathematics of hints and of headings, which are plain text."""
     return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, text))
+
+
+def _displayed(text: str) -> str:
+    """Give a displayed formula inside a paragraph lines of its own, as Jupyter does.
+
+    >>> _displayed("with\\n$$W = 1$$\\nand")
+    'with\\n\\n$$W = 1$$\\n\\nand'
+    """
+    return re.sub(r"(?<=\S)\n\$\$.+?\$\$\n(?=\S)", r"\n\g<0>\n", text)
 
 
 def _titled(title: str) -> str:

@@ -21,6 +21,9 @@ LOOK = """() => {
              out: inside.filter((one) => one.getBoundingClientRect().right > 1281).length,
              open: [...slide.querySelectorAll('.fragment')].map((one) => one.classList.contains('visible')),
              top: body.getBoundingClientRect().top, letters: Math.min(...sizes),
+             spills: body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1,
+             code: Array.from(body.querySelectorAll('pre'), (one) =>
+                 Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
              size: Number(body.style.zoom), scrolls: body.style.overflowY, kind: slide.className.split(' ')[0] };
 }"""
 
@@ -63,7 +66,7 @@ def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it
     assert "<div><svg></svg></div>" in picture.shown[1]  # a section would be a slide
     assert ["These count" in table.body, "<table>" in table.body] == [True, True]
     question, seen, *later = predicted.shown
-    assert seen == '<pre class="code">print(1)</pre>'  # the words point at it
+    assert seen == '<pre><span style="--in:0">print(1)</span></pre>'  # the words point at it
     assert "<strong>Predict</strong>" in question
     assert ["42" in later[0], "Forty-two" in later[1]] == [True, True]
     assert all(part.startswith('<div class="fragment">') for part in (*later, spotted.shown[1]))
@@ -98,8 +101,43 @@ def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_cod
     _, wide, program = deck.slides
     assert 'class="beside stacked"' in wide.body
     assert wide.body.index("opens the section") < wide.body.index("<svg")
-    assert program.body.endswith("<pre>def work():\n    x = 1\n\n    return x</pre>")
+    assert program.body.endswith(
+        '<span style="--in:0">def work():</span><span style="--in:4">    x = 1</span>'
+        '<span style="--in:0"></span><span style="--in:4">    return x</span></pre>'
+    )
     assert "one more" in "".join(program.notes)
+
+
+PLOT = (
+    '<svg width="9" height="5" viewBox="0 0 400 200"><text x="10.08" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
+    '<text x="1" y="50">3</text></svg>'
+)
+
+
+def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_the_next_slide():
+    plot = {"output_type": "display_data", "data": {"image/svg+xml": PLOT, "text/plain": "[figure] A line."}, "metadata": {}}
+    predicted = code("draw()", "predicted", printed="42")
+    predicted["outputs"].append(plot)
+    long = "\n\n".join(f"def f{n}(x):\n" + "    x = x + 1\n" * 2 + "    return x" for n in range(3))
+    cells = [
+        markdown("# 02 A lesson\n\nShort words.\n\nMore."),
+        markdown("## 2.1 First\n\nShort.\n\nSo **the sum of all weights is 1**:\n\n$$a = b \\tag{2.1}$$"),
+        markdown("**Predict** whether it falls."),
+        predicted,
+        markdown("<details><summary>What came out</summary>\n\nYes, it does.\n\n</details>", "answer"),
+        markdown("## 2.2 Second\n\nHere is all of it:"),
+        code(long),
+        code("draw()", html="<figure><svg></svg><figcaption>The machine of attention. Keys answer. And more.</figcaption></figure>"),
+    ]
+    deck = Deck({"cells": cells}, "toy")
+    _, equation, question, picture, first, second, machine = deck.slides
+    assert [equation.kind, equation.title] == ["alive", "The sum of all weights is 1"]
+    assert equation.body.index("(2.1)") < equation.body.index("attn-explorable")  # the equation and its card
+    assert [question.title, picture.title] == ["", "It falls"]  # which would give the answer away
+    assert ["42" in question.body, "<img" in question.body] == [True, False]
+    assert picture.body.index("Yes, it does") < picture.body.index('data-viewBox="0 22.07 400 177.93"')
+    assert [first.body.count("def f"), second.body.count("def f")] == [2, 1]
+    assert [machine.title, "<figcaption>And more.</figcaption>" in machine.body] == ["Keys answer", True]
 
 
 @pytest.mark.browser
@@ -114,9 +152,11 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         while not page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
             page.keyboard.press("Space")
             seen.append(page.evaluate(LOOK))
-        faults = [one for one in seen if one["height"] > 720 or one["width"] > 1280 or one["bottom"] > 720 or one["out"] or one["scrolls"]]
+        faults = [one for one in seen if max(one["height"], one["bottom"]) > 720 or one["width"] > 1280]
+        faults += [one for one in seen if one["out"] or one["scrolls"] or one["spills"]]
         assert faults == []
         assert min(one["size"] for one in seen) > 0.7
+        assert {size for one in seen for size in one["code"]} == {24}
         assert min(one["letters"] for one in seen) >= 16  # the last row reads them
         assert len({round(one["top"]) for one in seen[1:]}) == 1  # words begin at the same place on every slide
         asked = [one["open"] for one in seen if one["kind"] == "question"]

@@ -355,10 +355,11 @@ apart += [([dog, stone], curious), ([dog, stone], broken)]
 
 
 def ask(sentences, queries, keys):  # the weights of the right nouns
-    return [
-        f"{attention(queries[[ending]], keys[pair], np.eye(2))[0, right[ending]]:.2f}"
-        for pair, ending in sentences
-    ]
+    found = []
+    for pair, ending in sentences:
+        weights = attention(queries[[ending]], keys[pair], np.eye(2))[0]
+        found.append(f"{weights[right[ending]]:.2f}")
+    return found
 
 
 model = train(apart)
@@ -388,9 +389,9 @@ print("curious and broken, with cat and clock:", *ask(new, *train(mine)))
 # </details>
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, by
-# a mask or by rounding, learns nothing here, nor does its value. From random starts the new sentences come out right mostly, not always
-# (*Deeper*). And we told "it" to ask with the ending's query, which a whole model must find out itself.
+# **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
+# under a mask, learns nothing here, nor does its value. From random starts the new sentences come out right mostly, not always (*Deeper*).
+# And we chose the ending's query for "it", which a whole model must find out itself.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")

@@ -48,7 +48,7 @@ def named(answers, rings):
 
 
 # %% [markdown] id="hook-train"
-# Training is the usual loop, so you can pass over it: 300 steps, smaller towards the end, on 64 new rings each.
+# Training takes 300 steps, smaller towards the end, on 64 new rings each. (You can pass over this usual loop.)
 
 
 # %% id="hook-loop"
@@ -79,7 +79,7 @@ print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. The one head names the colour before every time, but the one after in about one case of eight.
-# (In the three trainings of section {section}`more`, it is the other way round.) Here are the weights, averaged over the rings:
+# (In section {section}`more` it is the other way round.) Here are the weights, averaged over the rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -130,12 +130,11 @@ figures.machine()
 # No weight is negative, so the first line says $f(\mathrm{blue}) > f(\mathrm{red})$, and then the second says $p_+ > p_-$. To name the
 # colour *before*, with an $f$ of its own, takes $p_- > p_+$ for the same reason. One head has one pair of weights, so it cannot do both. Two
 # heads have a pair each, at best $1, 0$ and $0, 1$, and an $f$ each, so each can serve one side. More colours do not help, as red and blue
-# are among them.
+# are two of them.
 
 # %% [markdown] id="why-conditions"
 # The trained head gives the place before 0.50 and the place after 0.46. (From ring to ring they change a little, which the proof leaves
-# out.) It names the colour before. **Predict** which colour it names for *after*, and which is its second choice there when the two
-# neighbours differ.
+# out.) **Predict** which colour it names for *after*, and which is its second choice there when the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
 before, after = neighbours(rings).unbind(dim=-1)
@@ -145,9 +144,9 @@ print(f"for after, it names the one before: {(first == before).float().mean():.2
 print(f"its second choice is right: {(second == after)[differ].float().mean():.2f}")
 
 # %% [markdown] id="why-order-answer" tags=["answer"]
-# It names the colour before again, which is right in the one case of eight in which both neighbours are equal. Where they differ, the colour
-# after is its second choice. So it reads both colours out of the mixture, but ranks them in one order only, as the proof lets us expect. (A
-# network behind the head can do more: section {section}`more`.)
+# It names the colour before again, nearly always, which is right in the one case of eight in which both neighbours are equal. Where they
+# differ, the colour after is its second choice. So it reads both colours out of the mixture, but ranks them in one order only, as the proof
+# lets us expect. (A network behind the head can do more: section {section}`more`.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -277,7 +276,7 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="layer"
-# With matrices to work on, your two functions are a whole layer, in plain NumPy:
+# With matrices to work on, your two functions are a whole layer:
 
 
 # %% id="layer-code"
@@ -329,7 +328,7 @@ for silent in (0, 1):
 #
 # The smallest SmolLM2 has 30 layers of nine heads. Their queries and keys are turned by the place of their token (lesson
 # {lesson}`self_attention`, with 100,000 for 10,000), and three neighbouring query heads share one head of keys and values. All are 64 wide. So
-# your class needs another `read`: it cuts queries, keys and values into heads, turns queries and keys (pairs of neighbouring numbers, so
+# your class needs another `read`: it cuts queries, keys and values into heads, turns queries and keys (in pairs of neighbours, so
 # "interleaved"), repeats each head of keys and values three times, and puts all side by side again:
 
 # %% id="real-class"
@@ -381,16 +380,14 @@ words = "lamp seven gold tiger blue. lamp seven"
 print(model.write(words, tokens=4))
 
 # %% [markdown] id="real-hook"
-# Is head 0 needed for this? A head that passes on zeros is left out of the sum. So we let the model read 50 random tokens and the same 50
-# again: whole, without head 0, without the eight others of its layer (which together add a vector about as long), and without the three
-# other heads that look back.
+# Is head 0 needed for this? We let the model read 50 random tokens and the same 50 again: whole, with zeros in place of what head 0 returns,
+# without the eight others of its layer (which together add a vector about as long), and without the three others that look back.
 
 # %% [markdown] id="real-question"
 # We stored which share of the second round it named right, for the first six texts that we drew. It also guessed the tokens of a story, in
 # which there is less to copy.
 #
-# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? This is a bet,
-# for the maps do not tell.
+# **Predict** which loss costs the copying most: head 0, the eight or the three. Does it cost the story as much? (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING, SILENT
@@ -404,9 +401,9 @@ for name in SILENT:
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0, at most an eighth of the random tokens is right in any of the six texts. Without the eight others, or the three that look
 # back, the model keeps more than half of its copying in each text. So neither a large loss in layer 16 nor the loss of other heads that look
-# back is enough to stop it. (We silenced these in groups, not each alone, and there
-# are texts that even the whole model hardly copies.) The story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is
-# not simply needed for everything. Whether it works by notes, this does not show; lesson {lesson}`induction` goes on.
+# back is enough to stop it. (We silenced these in groups, not each alone, and there are texts that even the whole model hardly copies.) The
+# story falls from 0.35 to 0.32 or 0.33 each time, so head 0 is not simply needed for everything. Whether it works by notes, this does not
+# show; lesson {lesson}`induction` goes on.
 
 # %% id="real-yours" tags=["live"]
 from attn_course.experiments.copying import copied, repeated
@@ -437,7 +434,7 @@ verify_lesson("heads")
 # - A map does not say what a head is for. Silence it, and others for control.
 #
 # One wide head mixes all it reads by one row of weights. Several narrow heads read several things at once and keep them apart for a linear
-# map behind the layer, with no more parameters. `MyLayer` holds as many as you like, in plain NumPy, so take it with you. In lesson
+# map behind the layer, with no more parameters. `MyLayer` holds as many as you like, in plain NumPy. In lesson
 # {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"

@@ -15,6 +15,7 @@ from attn_course.figures.vector import vector
 NARROW_INCHES = 4.2
 TALLER = 1.1  # a panel that gets narrower stays a panel
 LEAST_PANEL = 1.2, 0.7  # inches
+MOST_COLUMNS = 2  # of a panel so wide, with its numbers
 
 
 def squeezed(figure: Figure) -> str:
@@ -25,7 +26,7 @@ def squeezed(figure: Figure) -> str:
     width, height = (float(side) for side in figure.get_size_inches())
     panels = [panel for panel in figure.axes if panel.axison]
     rows, columns = next((place.get_gridspec().get_geometry() for panel in panels if (place := panel.get_subplotspec())), (1, 1))
-    for fewer in range(columns, 0, -1):
+    for fewer in range(min(columns, MOST_COLUMNS), 0, -1):
         stacked = max(1, -(-len(panels) // fewer))
         figure.set_size_inches(min(width, NARROW_INCHES), max(height, min(height * TALLER, NARROW_INCHES)))
         if fewer < columns:

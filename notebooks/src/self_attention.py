@@ -24,8 +24,8 @@ for network in ("with places", "without places"):
 
 # %% [markdown] id="where"
 # With the repair, all answers are right in two trainings, and 88 of 100 in the third. Without it never more than half of them are. We will
-# prove that no such network without it, and without a mask, can do better, however deep it is and however long it learns. And yet the repair
-# has not one parameter.
+# prove that no such network without it, and without a mask, can do better, however deep it is and however long it learns. And yet the
+# repair has no parameter.
 #
 # We begin at the left of the machine, where one matrix $X$ becomes three:
 
@@ -37,9 +37,8 @@ figures.machine()
 # %% [markdown] id="views"
 # ## Three views of one sequence
 #
-# To find out where the order gets lost, we first need the layer that loses it. In lessons {lesson}`scaling` and {lesson}`attention` queries,
-# keys and values were given. Now there is only a matrix $X$, with a row of features for each of $T$ tokens, and all three must come from it.
-# The cheapest way is to let each row play all three parts, $Q = K = V = X$.
+# In lessons {lesson}`scaling` and {lesson}`attention` queries, keys and values were given. Now all three must come from one matrix $X$,
+# with a row of features for each of $T$ tokens. The cheapest way is to let each row play all three parts, $Q = K = V = X$.
 
 # %% [markdown] id="views-hand"
 # What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it
@@ -78,16 +77,15 @@ print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS)
 #
 # With $W_Q = W_K$ it would equal $s_{ji}$, and the cat would have to score "it" as high as "it" scores the cat.
 #
-# In the layer only the three matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine hundred, and
-# no word has to wait for another one's answer. Such freedom has a price. Look in the formula for the number of a word's place: it is not
-# there.
+# In the layer only the three matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine
+# hundred, and no word has to wait for another one's answer. But look in the formula for the number of a word's place: it is not there.
 
 # %% [markdown] id="shuffle"
 # ## Shuffle the words
 #
-# What does a layer do that is not told any places? We hand it the same words in another order, and compare. A **permutation matrix** $\Pi$ has
-# a single 1 in each row and column, and $\Pi X$ holds the rows of $X$ in another order. The queries become $\Pi X W_Q = \Pi Q$, and in the
-# same way we get $\Pi K$ and $\Pi V$. What becomes of the scores?
+# We hand such a layer the same words in another order. A **permutation matrix** $\Pi$ has a single 1 in each row and column, and $\Pi X$
+# holds the rows of $X$ in another order. The queries become $\Pi X W_Q = \Pi Q$, and in the same way we get $\Pi K$ and $\Pi V$. What
+# becomes of the scores?
 #
 # **Your turn.** {turn}`scores-of-shuffled-words`
 
@@ -137,29 +135,28 @@ print([np.flatnonzero(row).tolist() for row in same])
 
 # %% [markdown] id="shuffle-answer" tags=["answer"]
 # The outputs of cat and owl change places with their words, and the five others stay as they were. "Changes nothing" is true only of a word
-# that stays where it is. Each layer moves with its words, so both together do, and adding $X$ spoils nothing, because $X$ moves in the same
-# way.
+# that stays where it is. The outputs of a layer move with its words, as $X$ does, so those of both layers do.
 
 # %% [markdown] id="shuffle-half"
 # This proves what the first cell showed. If cat and owl change places, "it" stays where it is, so by {eq}`permutation-equivariance` it gets
-# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But one
-# of them means the cat and the other the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is right, whatever the depth and the training. ∎
+# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But one of
+# them means the cat and the other the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is right, whatever the
+# depth and the training. ∎
 
 # %% [markdown] id="turn"
 # ## Give each word a place, and turn it
 #
-# So the places must be told. The Transformer of 2017 *added* to each word a vector for the word's place, which works (section {section}`added`). But
-# often a head needs to know how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for
-# scores in which the places enter only through their difference, and most language models now do it so.
+# So the places must be told. The Transformer of 2017 *added* to each word a vector for the word's place, which works (section
+# {section}`added`). But often a head needs to know how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su
+# and others asked for scores in which the places enter only through their difference, and most language models now do it so.
 
 # %% [markdown] id="turn-hand"
 # Take two features of a query or a key as a point in the plane, and turn it by the same angle at every step to the next place. With the
-# cosine $\frac35$ and the sine $\frac45$ we can do it by hand, because then a turn takes $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$. A point
-# that is $(25, 0)$ at place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3, always on the circle of radius
-# 25.
+# cosine $\frac35$ and the sine $\frac45$ we can do it by hand, because then a turn takes $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$. A
+# point that is $(25, 0)$ at place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3.
 #
-# Let every word have the query $(25, 0)$ and the key $(25, 0)$ before they are turned. Places 0 and 1 have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of
-# places 1 and 2, and of 2 and 3.
+# Let every word have the query $(25, 0)$ and the key $(25, 0)$ before they are turned. Places 0 and 1 have the dot product
+# $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of places 1 and 2, and of 2 and 3.
 
 # %% id="turn-hand-code" tags=["predicted"]
 points = [np.array([25.0, 0.0])]
@@ -187,8 +184,9 @@ print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=n
 
 # %% [markdown] id="turn-rope"
 # One pair of features is a clock with one hand, which shows the same again after a full turn. So $d_k$ features make $d_k / 2$ hands, and
-# pair $m = 0, 1, \ldots$ turns at a speed of its own, $\omega_m = 10000^{-2m/d_k}$. This is **RoPE**, rotary position embedding. It turns queries and keys *after* their projections. Values
-# are not turned, because the place should decide who is found, and not what is passed on. And there is nothing to learn.
+# pair $m = 0, 1, \ldots$ turns at a speed of its own, $\omega_m = 10000^{-2m/d_k}$. This is **RoPE**, rotary position embedding. It turns
+# queries and keys *after* their projections. Values are not turned, because the place should decide who is found, and not what is passed
+# on.
 
 # %% [markdown] id="turn-turn"
 # **Your turn**, for a network of your own. {turn}`turn-of-a-pair`
@@ -219,10 +217,10 @@ figures.rope_explorable()
 # %% [markdown] id="votes"
 # ## Is one layer enough?
 #
-# Now the words have places, and we could build. But how many layers? Take four sentences: the cat chased the owl, or the owl the cat, because
-# it was angry, or slow. The network names the animal whose vector has the larger product with the last vector of "it". So it prefers the cat
-# if the product with $d = x_{\mathrm{cat}} - x_{\mathrm{owl}}$ is positive. After one layer, in which "it" has the score $s_j$ with word
-# $j$, whose value is $v_j = x_j W_V$, that is
+# Now the words have places. How many layers do we need? Take four sentences: the cat chased the owl, or the owl the cat, because it was
+# angry, or slow. The network names the animal whose vector has the larger product with the last vector of "it". So it prefers the cat if
+# the product with $d = x_{\mathrm{cat}} - x_{\mathrm{owl}}$ is positive. After one layer, in which "it" has the score $s_j$ with word $j$,
+# whose value is $v_j = x_j W_V$, that is
 #
 # $$\Bigl( x_{\mathrm{it}} + \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \Bigr) \cdot d > 0, \qquad \text{or} \qquad
 #  \sum_j e^{s_j}\, (x_{\mathrm{it}} + v_j) \cdot d > 0,$$
@@ -231,27 +229,26 @@ figures.rope_explorable()
 
 # %% [markdown] id="votes-count"
 # So each word casts a vote, for the cat or for the owl, and the votes are added. In all four sentences "it" has the same query, and a value
-# does not know its place. So a vote depends only on the word that casts it and, by its key, on its place. Let all words but the last have $a$
-# votes together if the cat chased, and $b$ if the owl did. The last word adds $\alpha$ if it is *angry*, and $\sigma$ if it is *slow*. All
-# four answers are right only if
+# does not know its place. So a vote depends only on the word that casts it and, by its key, on its place. Let all words but the last have
+# $a$ votes together if the cat chased, and $b$ if the owl did. The last word adds $\alpha$ if it is *angry*, and $\sigma$ if it is *slow*.
+# All four answers are right only if
 #
 # $$\begin{gathered} a + \alpha > 0 > b + \alpha \qquad \text{(angry: who chased)}, \\
 #  a + \sigma < 0 < b + \sigma \qquad \text{(slow: who was chased)} \end{gathered}$$
 #
-# The first line says $a > b$, and the second $a < b$. So in one layer like ours at most three are right.
+# The first line says $a > b$, and the second $a < b$. So one layer with a single head, like ours, gets at most three right.
 
 # %% [markdown] id="votes-two"
-# A vote for an animal does not help, because *slow* turns the question round, as the *exclusive or* does, on which one layer of perceptrons
-# fails too (Minsky and Papert, 1969). In a second layer "it" asks again, and may have read *angry* or *slow* by then. So its query, and with
-# it every vote, can depend on the last word.
+# The word *slow* turns the question round, as the *exclusive or* does, on which one layer of perceptrons fails too (Minsky and Papert,
+# 1969). In a second layer "it" asks again, and may have read the last word by then. So its query, and with it every vote, can depend on
+# that word.
 #
-# Or two *heads* work side by side in one layer, and their outputs are added (lesson {lesson}`heads`). Each divides by its own sum, so the
-# proof fails, and two heads can indeed give all four answers. What must each look at, and when must it look away?
+# Or a layer has two *heads*, whose outputs are added (lesson {lesson}`heads`). Each divides by its own sum, so the proof fails, and two
+# heads can indeed give all four answers. What must each look at, and when must it look away?
 #
 # <details><summary>One answer</summary>
 #
-# The first head looks at the animal that chased, unless *slow* draws its weight, and the second at the animal that was chased, unless *angry*
-# does. The value of an adjective is 0.
+# One looks at who chased, unless *slow*, whose value is 0, draws its weight. The other looks at who was chased, unless *angry* does so.
 #
 # </details>
 
@@ -278,8 +275,8 @@ def placed(rows):
 
 
 # %% [markdown] id="own-network-text"
-# Each of 25 words begins as a learned vector. At the end the vector at place 6 of the sentence, "it", is multiplied with those
-# of the ten animals, numbers 6 to 15 of the word list, and the largest product is the answer. (That 6 occurs twice is chance.)
+# Each of 25 words begins as a learned vector. At the end the vector at place 6 of the sentence, "it", is multiplied with those of the ten
+# animals, numbers 6 to 15 of the word list, and the largest product is the answer. (The two sixes are unrelated.)
 
 
 # %% id="own-network"
@@ -310,29 +307,26 @@ def answer(sentence):
 
 
 # %% [markdown] id="own-predict"
-# Training and sentences are given, here without *today*. Nine pairs of animals are kept for the test, cat and owl among them. We train two
-# layers without places, one layer with places, and two with places, and ask each about two mirrored sentences, first with *angry*, then with
-# *slow*. **Predict** which answers of the first network must be alike, and which network can be right in more than three in four of all
-# new sentences.
+# Training and sentences, without *today*, are given. Nine pairs of animals are kept for the test, cat and owl among them. We train two
+# layers without places, then one and two with places, and ask each about two mirrored sentences, with *angry* and with *slow*. **Predict**
+# which answers of the first network must be alike, and which network can get more than three in four of all new sentences right.
 
 # %% id="own-run" tags=["predicted"]
 texts, meant = given.sentences(given.NEW)
-mirrored = "the cat chased the owl", "the owl chased the cat"
+halves = "the cat chased the owl", "the owl chased the cat"
 for n_layers, turned in ((2, False), (1, True), (2, True)):
     network = given.train(Network(turned, n_layers))
     right = (network(texts).argmax(-1) == meant).float().mean()
-    print(f"{n_layers} layers, places: {turned}, over 3 in 4: {right > 0.75}")
+    print(f"layers: {n_layers}, places: {turned}, over 3 in 4: {right > 0.75}")
     for end in ("because it was angry", "because it was slow"):
-        print(f"  ... {end}:", *(answer(f"{start} {end}") for start in mirrored))
+        print(f"  ... {end}:", *(answer(f"{half} {end}") for half in halves))
 
 # %% [markdown] id="own-more" tags=["answer"]
-# Without places a sentence and its mirror image get one answer, with *angry* as with *slow*, so at most half are right. One layer with one
-# head is right in at most three quarters, because the new sentences fall into fours like ours. Two layers with places answer the question
-# with which the lesson began.
+# Without places a sentence and its mirror image get one answer, so at most half are right. One layer with one head is right in at most
+# three quarters, because the new sentences fall into fours like ours. Only the last network is right in all four.
 
 # %% [markdown] id="own-ask-text"
-# The network trained last is still in `network`, and cat and owl never met in its training. Ask it questions of your own, with the words in
-# `NUMBER`:
+# The last network is still in `network`. Ask it questions of your own, with the words in `NUMBER`:
 
 # %% id="own-ask"
 print(answer("the owl pushed the cat because it was fierce"))
@@ -353,12 +347,11 @@ verify_lesson("self_attention")
 # ## Summary
 #
 # - Each token asks, answers and passes on, by three learned matrices.
-# - In one layer with one head each word votes without regard to the others. In a second one the question can depend on what the first has
-#   read.
+# - In one layer with one head each word votes without regard to the others. In a second layer the question can depend on what was read.
 #
 # Where does the order get lost? In every step, since each treats all tokens alike: without a mask, shuffled words get their old outputs,
-# shuffled, at any depth and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on contents and on
-# differences of places.
+# shuffled, at any depth and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on
+# contents and on differences of places.
 #
 # Lesson {lesson}`masking` hides words, and {lesson}`heads` asks several things at once. First come the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
@@ -442,8 +435,8 @@ figures.looks_back({speed: smollm.values(head, speed).mean(axis=0) for speed in 
 # ## Deeper: does the row of "it" say whom it means?
 #
 # Nobody told our networks where to look. In a variant, *words as values*, the last layer averages the words as they came in, and its output
-# alone names the animal. The easiest way to name an animal is then to give it the weight. In the network of the first cell the name may travel
-# through other words. Here is where "it" looks in the last layer of each:
+# alone names the animal. The easiest way to name an animal is then to give it the weight. In the network of the first cell the name may
+# travel through other words. Here is where "it" looks in the last layer of each:
 
 # %% id="it-figure"
 rows = {}
@@ -510,8 +503,8 @@ for name, way in ways.items():
     print(f"{name:9} {kept.min():.2f} to {kept.max():.2f}")
 
 # %% [markdown] id="real-it-stored-notice"
-# Of these, only the exchange in layers 22 to 24 takes much. (Each sentence has one animal, so these answers do not
-# test whether the model knows whom "it" means.)
+# Of these, only the exchange in layers 22 to 24 takes much. (Each sentence has one animal, so these answers do not test whether the model
+# knows whom "it" means.)
 
 # %% [markdown] id="other"
 # Even within one layer the output does not tell the weights. It and the row sums are $d_v + 1$ conditions on $T$ weights, so with more
@@ -540,9 +533,8 @@ for name, way in ways.items():
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 
 # %% [markdown] id="two-balance"
-# But weights differ in the two directions even where scores do not, because each row is divided by its own sum, here called $Z_i$ (it is not a
-# row of the output). As $p_{ij}\, Z_i =
-# e^{s_{ij}}$, for $s_{ij} = s_{ji}$
+# But weights differ in the two directions even where scores do not, because each row is divided by its own sum, here called $Z_i$ (it is
+# not a row of the output). As $p_{ij}\, Z_i = e^{s_{ij}}$, for $s_{ij} = s_{ji}$
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \label{detailed-balance-of-weights}$$
 #

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`self_attention` Self-attention: a sequence that asks itself
 #
-# *The cat chased the owl because it was angry.* Who was angry? And who, if it says *slow* in place of *angry*? In self-attention every word
-# asks all words at once, itself among them, and a small network of such layers can learn to answer. But it must be repaired first, because
-# it cannot see the order of the words. **Where does the order get lost, and what brings it back?**
+# *The cat chased the owl because it was angry.* Who was angry? And who, if it says *slow*? In self-attention every word asks all words at
+# once, itself among them, and a small network of such layers can learn to answer. But first it must be repaired, because it cannot see the
+# order of the words. **Where does the order get lost, and what brings it back?**
 #
 # **You need** lessons {lesson}`start`, {lesson}`scaling` and {lesson}`attention`. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
@@ -11,9 +11,9 @@
 # %% [markdown] id="hook"
 # ## Two networks
 #
-# We trained such a network with the repair and without it, three times each, to name the animal that "it" stands for: with *angry* the
-# animal named first, with *slow* the second. Then it read 972 new sentences, half with *angry*, about new pairs of animals. These are its
-# shares of right answers:
+# We trained such a network with the repair and without it, three times each, to name the animal meant: the first with *angry*, *hungry* or
+# *fierce*, the second with *slow*, *loud* or *rude*. Then it read 972 new sentences about new pairs of animals, two thirds beginning with
+# *today* or *early today*. Its shares of right answers:
 
 # %% id="hook-code"
 from attn_course.lessons.self_attention.experiments import PRONOUNS
@@ -24,8 +24,8 @@ for network in ("with places", "without places"):
 
 # %% [markdown] id="where"
 # With the repair, all answers are right in two trainings, and 88 of 100 in the third. Without it never more than half of them are. We will
-# prove that no such network without it, and without a mask, can do better, however deep it is and however long it learns. And yet the repair
-# has not one parameter.
+# prove that no such network without it, and without a mask, can do better, however deep it is and however long it learns. And yet the
+# repair has no parameter.
 #
 # We begin at the left of the machine, where one matrix $X$ becomes three:
 
@@ -37,9 +37,8 @@ figures.machine()
 # %% [markdown] id="views"
 # ## Three views of one sequence
 #
-# To find out where the order gets lost, we first need the layer that loses it. In lessons {lesson}`scaling` and {lesson}`attention` queries,
-# keys and values were given. Now there is only a matrix $X$, with a row of features for each of $T$ tokens, and all three must come from it.
-# The cheapest way is to let each row play all three parts, $Q = K = V = X$.
+# In lessons {lesson}`scaling` and {lesson}`attention` queries, keys and values were given. Now all three must come from one matrix $X$,
+# with a row of features for each of $T$ tokens. The cheapest way is to let each row play all three parts, $Q = K = V = X$.
 
 # %% [markdown] id="views-hand"
 # What does "it" find in this way? Lesson {lesson}`start` gave each word of `the cat sat because it was tired` three numbers: how alive it
@@ -63,7 +62,7 @@ print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS)
 
 # %% [markdown] id="views-self"
 # Plain self-attention can only ask *who points my way?*, and "it" finds mostly itself. This is not the fault of our numbers: among random
-# vectors of 64 features a token's own score leads by about 8 (section {section}`it`).
+# vectors of 64 features of variance 1 a token's own score leads by about 8 (section {section}`it`).
 
 # %% [markdown] id="views-three"
 # A pronoun, however, asks for what it is *not*. So each token gets three views, made by three learned matrices: its row of $Q = X W_Q$ is
@@ -72,23 +71,21 @@ print(labelled([plain[4], asked[4]], ("plain", "with W_Q, W_K"), columns=TOKENS)
 # $$Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V \key{self-attention}$$
 
 # %% [markdown] id="views-two"
-# Why should asking and answering need a matrix each? Because of what a score is then made of:
+# Why must the matrices for asking and answering differ? Because of what a score is made of:
 #
 # $$s_{ij} = \frac{x_i\, W_Q W_K^\top\, x_j^\top}{\sqrt{d_k}} \label{bilinear-score}$$
 #
-# With $W_Q = W_K$ it would equal $s_{ji}$, and the cat would have to want "it" as much as "it" wants the cat. In our head the score of "it"
-# for "cat" is 4, and that of "cat" for "it" is 0.
+# With $W_Q = W_K$ it would equal $s_{ji}$, and the cat would have to score "it" as high as "it" scores the cat.
 #
-# Only the three matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine hundred, and
-# no word has to wait for another one's answer. Such freedom has a price. Look in the formula for the number of a word's place: it is not
-# there.
+# In the layer only the three matrices are learned. The weights are made anew for every input, so the same matrices serve nine words or nine
+# hundred, and no word has to wait for another one's answer. But look in the formula for the number of a word's place: it is not there.
 
 # %% [markdown] id="shuffle"
 # ## Shuffle the words
 #
-# What does a layer do that is not told any places? We hand it the same words in another order, and compare. A **permutation matrix** $\Pi$ has
-# a single 1 in each row and column, and $\Pi X$ holds the rows of $X$ in another order. The queries become $\Pi X W_Q = \Pi Q$, and in the
-# same way we get $\Pi K$ and $\Pi V$. What becomes of the scores?
+# We hand such a layer the same words in another order. A **permutation matrix** $\Pi$ has a single 1 in each row and column, and $\Pi X$
+# holds the rows of $X$ in another order. The queries become $\Pi X W_Q = \Pi Q$, and in the same way we get $\Pi K$ and $\Pi V$. What
+# becomes of the scores?
 #
 # **Your turn.** {turn}`scores-of-shuffled-words`
 
@@ -133,34 +130,33 @@ def outputs(text):
 
 
 old = outputs(text)
-print([int(np.isclose(old, z).all(axis=1).argmax()) for z in outputs(mirrored)])
+same = np.isclose(old, outputs(mirrored)[:, None]).all(axis=-1)
+print([np.flatnonzero(row).tolist() for row in same])
 
 # %% [markdown] id="shuffle-answer" tags=["answer"]
 # The outputs of cat and owl change places with their words, and the five others stay as they were. "Changes nothing" is true only of a word
-# that stays where it is. Each layer moves with its words, so both together do, and adding $X$ spoils nothing, because $X$ moves in the same
-# way.
+# that stays where it is. The outputs of a layer move with its words, as $X$ does, so those of both layers do.
 
 # %% [markdown] id="shuffle-half"
 # This proves what the first cell showed. If cat and owl change places, "it" stays where it is, so by {eq}`permutation-equivariance` it gets
-# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But with
-# *angry* the first animal is meant, the cat in one of them and the owl in the other. Our 972 sentences are 486 such pairs, and of each pair
-# at most one answer is right, whatever the depth and the training. ∎
+# the same output, in one layer after the other. A network that reads its answer there gives the same answer to both sentences. But one of
+# them means the cat and the other the owl. Our 972 sentences are 486 such pairs, and of each pair at most one answer is right, whatever the
+# depth and the training. ∎
 
 # %% [markdown] id="turn"
 # ## Give each word a place, and turn it
 #
-# So the places must be told. The Transformer of 2017 *added* a vector for its place to each word, which works (section {section}`added`). But
-# often a head needs to know how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su and others asked for
-# scores that know of the places only their difference, and most language models now do it so.
+# So the places must be told. The Transformer of 2017 *added* to each word a vector for the word's place, which works (section
+# {section}`added`). But often a head needs to know how *far away* a word stands: the word before me, in line 1 as in line 900. In 2021 Su
+# and others asked for scores in which the places enter only through their difference, and most language models now do it so.
 
 # %% [markdown] id="turn-hand"
 # Take two features of a query or a key as a point in the plane, and turn it by the same angle at every step to the next place. With the
-# cosine $\frac35$ and the sine $\frac45$ we can do it by hand, because then a turn takes $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$. A point
-# that is $(25, 0)$ at place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3, always on the circle of radius
-# 25.
+# cosine $\frac35$ and the sine $\frac45$ we can do it by hand, because then a turn takes $(a, b)$ to $\frac15 (3a - 4b,\; 4a + 3b)$. A
+# point that is $(25, 0)$ at place 0 is $(15, 20)$ at place 1, $(-7, 24)$ at place 2 and $(-23.4, 8.8)$ at place 3.
 #
-# Let every word have this query and this key. Places 0 and 1 have the dot product $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of
-# places 1 and 2, and of 2 and 3.
+# Let every word have the query $(25, 0)$ and the key $(25, 0)$ before they are turned. Places 0 and 1 have the dot product
+# $25 \cdot 15 + 0 \cdot 20 = 375$. **Predict** those of places 1 and 2, and of 2 and 3.
 
 # %% id="turn-hand-code" tags=["predicted"]
 points = [np.array([25.0, 0.0])]
@@ -187,10 +183,10 @@ print(labelled(np.round(np.array(points) @ np.array(points).T), names, columns=n
 # ours do.
 
 # %% [markdown] id="turn-rope"
-# One pair is a clock with one hand, which says the same again after a full turn. So a clock needs several hands: $d_k$ features make $d_k / 2$
-# pairs, and pair $m = 0, 1, \ldots$ turns at a speed of its own, $\omega_m = 10000^{-2m/d_k}$, from one radian a step down to nearly a
-# ten-thousandth if $d_k$ is large. This is **RoPE**, rotary position embedding. It turns queries and keys *after* their projections. Values
-# are not turned, because the place should decide who is found, and not what is passed on. And there is nothing to learn.
+# One pair of features is a clock with one hand, which shows the same again after a full turn. So $d_k$ features make $d_k / 2$ hands, and
+# pair $m = 0, 1, \ldots$ turns at a speed of its own, $\omega_m = 10000^{-2m/d_k}$. This is **RoPE**, rotary position embedding. It turns
+# queries and keys *after* their projections. Values are not turned, because the place should decide who is found, and not what is passed
+# on.
 
 # %% [markdown] id="turn-turn"
 # **Your turn**, for a network of your own. {turn}`turn-of-a-pair`
@@ -206,8 +202,7 @@ check("turn-of-a-pair", my_turn)
 # ```
 
 # %% [markdown] id="turn-card"
-# In this card a query and a key have three pairs each. Does the score change when both tokens move on together? And when they exchange
-# places?
+# In this card a query and a key have three pairs each. Does the score change when the two tokens exchange places?
 
 # %% id="turn-explorable"
 figures.rope_explorable()
@@ -215,18 +210,17 @@ figures.rope_explorable()
 # %% [markdown] id="turn-card-answer"
 # <details><summary>What you should see</summary>
 #
-# It stays if both move on, since $u - t$ stays. It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it. If you stop
-# the clocks, all places are alike.
+# It changes with *Exchange*, as $u - t$ changes its sign, and the sine with it. It stays if both move on together.
 #
 # </details>
 
 # %% [markdown] id="votes"
 # ## Is one layer enough?
 #
-# Now the words have places, and we could build. But how many layers? Take four sentences: the cat chased the owl, or the owl the cat, because
-# it was angry, or slow. The network names the animal whose vector has the larger product with the last vector of "it". So it prefers the cat
-# if the product with $d = x_{\mathrm{cat}} - x_{\mathrm{owl}}$ is positive. After one layer, in which "it" has the score $s_j$ with word
-# $j$, that is
+# Now the words have places. How many layers do we need? Take four sentences: the cat chased the owl, or the owl the cat, because it was
+# angry, or slow. The network names the animal whose vector has the larger product with the last vector of "it". So it prefers the cat if
+# the product with $d = x_{\mathrm{cat}} - x_{\mathrm{owl}}$ is positive. After one layer, in which "it" has the score $s_j$ with word $j$,
+# whose value is $v_j = x_j W_V$, that is
 #
 # $$\Bigl( x_{\mathrm{it}} + \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \Bigr) \cdot d > 0, \qquad \text{or} \qquad
 #  \sum_j e^{s_j}\, (x_{\mathrm{it}} + v_j) \cdot d > 0,$$
@@ -234,25 +228,29 @@ figures.rope_explorable()
 # since the sum by which we multiply is positive.
 
 # %% [markdown] id="votes-count"
-# So each word casts a vote, for the cat or for the owl, and the votes are added. As "it" asks alike in all four sentences, a vote depends only
-# on the word that casts it and on its place. Let all words but the last have $a$ votes together if the cat chased, and $b$ if the owl did.
-# The last word adds $\alpha$ if it is *angry*, and $\sigma$ if it is *slow*. All four answers are right if
+# So each word casts a vote, for the cat or for the owl, and the votes are added. In all four sentences "it" has the same query, and a value
+# does not know its place. So a vote depends only on the word that casts it and, by its key, on its place. Let all words but the last have
+# $a$ votes together if the cat chased, and $b$ if the owl did. The last word adds $\alpha$ if it is *angry*, and $\sigma$ if it is *slow*.
+# All four answers are right only if
 #
 # $$\begin{gathered} a + \alpha > 0 > b + \alpha \qquad \text{(angry: who chased)}, \\
 #  a + \sigma < 0 < b + \sigma \qquad \text{(slow: who was chased)} \end{gathered}$$
 #
-# The first line says $a > b$, and the second $a < b$. So, ties apart, at most three are right. Whoever hopes for luck may draw the votes:
-
-# %% id="votes-code"
-a, b, angry, slow = np.random.default_rng(0).normal(size=(4, 100_000))
-first_line = (a + angry > 0).astype(int) + (b + angry < 0)
-second_line = (a + slow < 0).astype(int) + (b + slow > 0)
-print("right answers, at best:", (first_line + second_line).max(), "of 4")
+# The first line says $a > b$, and the second $a < b$. So one layer with a single head, like ours, gets at most three right.
 
 # %% [markdown] id="votes-two"
-# A vote for an animal does not help, because *slow* turns the question round, as the *exclusive or* does, on which one layer of perceptrons
-# fails too (Minsky and Papert, 1969). In a second layer "it" asks again, and may have read *angry* or *slow* by then. So its query, and with
-# it every vote, can depend on the last word.
+# The word *slow* turns the question round, as the *exclusive or* does, on which one layer of perceptrons fails too (Minsky and Papert,
+# 1969). In a second layer "it" asks again, and may have read the last word by then. So its query, and with it every vote, can depend on
+# that word.
+#
+# Or a layer has two *heads*, whose outputs are added (lesson {lesson}`heads`). Each divides by its own sum, so the proof fails, and two
+# heads can indeed give all four answers. What must each look at, and when must it look away?
+#
+# <details><summary>One answer</summary>
+#
+# One looks at who chased, unless *slow*, whose value is 0, draws its weight. The other looks at who was chased, unless *angry* does so.
+#
+# </details>
 
 # %% [markdown] id="own"
 # ## Your own network
@@ -277,8 +275,8 @@ def placed(rows):
 
 
 # %% [markdown] id="own-network-text"
-# Each of 25 words begins as a learned vector. At the end the vector at place 6 of the sentence, "it", is multiplied with those
-# of the ten animals, numbers 6 to 15 of the word list, and the largest product is the answer:
+# Each of 25 words begins as a learned vector. At the end the vector at place 6 of the sentence, "it", is multiplied with those of the ten
+# animals, numbers 6 to 15 of the word list, and the largest product is the answer. (The two sixes are unrelated.)
 
 
 # %% id="own-network"
@@ -298,34 +296,40 @@ class Network(torch.nn.Module):
         return x[:, 6] @ self.vectors[6:16].T / x.shape[-1] ** 0.5
 
 
+# %% id="own-answer"
+from attn_course.lessons.self_attention import experiments_given as given
+from attn_course.lessons.self_attention.experiments import NOUNS, NUMBER
+
+
+def answer(sentence):
+    words = torch.tensor([[NUMBER[word] for word in sentence.split()]])
+    return NOUNS[network(words).argmax()]
+
+
 # %% [markdown] id="own-predict"
-# Sentences and training are given. Nine pairs of animals are kept for the test. **Predict** which of these get more than three in four of
-# the new sentences right: two layers without places, one layer with places, and two layers with places.
+# Training and sentences, without *today*, are given. Nine pairs of animals are kept for the test, cat and owl among them. We train two
+# layers without places, then one and two with places, and ask each about two mirrored sentences, with *angry* and with *slow*. **Predict**
+# which answers of the first network must be alike, and which network can get more than three in four of all new sentences right.
 
 # %% id="own-run" tags=["predicted"]
-from attn_course.lessons.self_attention import experiments_given as given
-
 texts, meant = given.sentences(given.NEW)
+halves = "the cat chased the owl", "the owl chased the cat"
 for n_layers, turned in ((2, False), (1, True), (2, True)):
     network = given.train(Network(turned, n_layers))
     right = (network(texts).argmax(-1) == meant).float().mean()
-    print(f"{n_layers} layers, places: {turned!s:5}, over 3 in 4: {right > 0.75}")
+    print(f"layers: {n_layers}, places: {turned}, over 3 in 4: {right > 0.75}")
+    for end in ("because it was angry", "because it was slow"):
+        print(f"  ... {end}:", *(answer(f"{half} {end}") for half in halves))
 
 # %% [markdown] id="own-more" tags=["answer"]
-# Only the last one does. Without places at most half of the answers are right, and with one layer at most three quarters, because the new
-# sentences fall into fours like ours.
+# Without places a sentence and its mirror image get one answer, so at most half are right. One layer with one head is right in at most
+# three quarters, because the new sentences fall into fours like ours. Only the last network is right in all four.
 
 # %% [markdown] id="own-ask-text"
-# The network trained last is still in `network`, and cat and owl never met in its training. Ask it the question with which the lesson began,
-# and others of your own, with the words in `NUMBER`:
+# The last network is still in `network`. Ask it questions of your own, with the words in `NUMBER`:
 
 # %% id="own-ask"
-from attn_course.lessons.self_attention.experiments import NOUNS, NUMBER
-
-for adjective in ("angry", "slow"):
-    sentence = f"the cat chased the owl because it was {adjective}"
-    words = torch.tensor([[NUMBER[word] for word in sentence.split()]])
-    print(sentence, "->", NOUNS[network(words).argmax()])
+print(answer("the owl pushed the cat because it was fierce"))
 
 # %% id="verify-lesson"
 verify_lesson("self_attention")
@@ -337,17 +341,17 @@ verify_lesson("self_attention")
 # |---|---|
 # | three views of one sequence, {eq}`self-attention` | {key}`self-attention` |
 # | shuffled words, {eq}`permutation-equivariance` | {key}`permutation-equivariance` |
-# | scores know differences of places, {eq}`rotated-pair-score` | {key}`rotated-pair-score` |
+# | places enter by their difference, {eq}`rotated-pair-score` | {key}`rotated-pair-score` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Each token asks, answers and passes on, by three learned matrices.
-# - In one layer words vote, each for itself. In a second one the question can depend on what the first has read.
+# - In one layer with one head each word votes without regard to the others. In a second layer the question can depend on what was read.
 #
-# Where does the order get lost? In every step, since each treats all tokens alike: shuffled words get their old outputs, shuffled, at any
-# depth and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on contents and on
-# differences of places.
+# Where does the order get lost? In every step, since each treats all tokens alike: without a mask, shuffled words get their old outputs,
+# shuffled, at any depth and after any training. What brings it back? Turn queries and keys by an angle for each step, and scores depend on
+# contents and on differences of places.
 #
 # Lesson {lesson}`masking` hides words, and {lesson}`heads` asks several things at once. First come the
 # [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
@@ -355,18 +359,18 @@ verify_lesson("self_attention")
 # %% [markdown] id="added"
 # ## Deeper: what if the place is added? And the clocks of a real model
 #
-# The first Transformer added a vector $t_i$ for place $i$ to the token, once, before the first layer. With $M = W_Q W_K^\top$, a score
+# The first Transformer added a vector $h_t$ for place $t$ to the token, once, before the first layer. With $M = W_Q W_K^\top$, a score
 # (before its scale) falls into four parts:
 #
-# $$(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top
+# $$(x_t + h_t)\, M\, (x_u + h_u)^\top = x_t M x_u^\top + x_t M h_u^\top + h_t M x_u^\top + h_t M h_u^\top
 # \label{score-with-added-positions}$$
 #
-# Its vectors were clocks, too. Hand $i$ at place $t$ is written down by its sine and cosine:
+# Its vectors were clocks, too. Hand $m$ at place $t$ is written down by its sine and cosine:
 #
-# $$P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d} \label{sinusoidal-positions}$$
+# $$h_{t,2m} = \sin(\omega_m t), \qquad h_{t,2m+1} = \cos(\omega_m t), \qquad \omega_m = 10000^{-2m/d} \label{sinusoidal-positions}$$
 
 # %% [markdown] id="added-predict"
-# By $\sin a \sin b + \cos a \cos b = \cos(a - b)$, the dot product $P_t \cdot P_u$ depends on $t - u$ alone. **Predict** whether the scores
+# By $\sin a \sin b + \cos a \cos b = \cos(a - b)$, the dot product $h_t \cdot h_u$ depends on $t - u$ alone. **Predict** whether the scores
 # stay, then, if a sentence with added places moves seven places on. And with turned ones?
 
 # %% id="added-code" tags=["predicted"]
@@ -431,8 +435,8 @@ figures.looks_back({speed: smollm.values(head, speed).mean(axis=0) for speed in 
 # ## Deeper: does the row of "it" say whom it means?
 #
 # Nobody told our networks where to look. In a variant, *words as values*, the last layer averages the words as they came in, and its output
-# alone names the animal. So the easiest way for the name is the weight of the animal itself. In the network of the first cell it may come by
-# others. Here is where "it" looks in the last layer of each:
+# alone names the animal. The easiest way to name an animal is then to give it the weight. In the network of the first cell the name may
+# travel through other words. Here is where "it" looks in the last layer of each:
 
 # %% id="it-figure"
 rows = {}
@@ -499,11 +503,12 @@ for name, way in ways.items():
     print(f"{name:9} {kept.min():.2f} to {kept.max():.2f}")
 
 # %% [markdown] id="real-it-stored-notice"
-# Of these, only the exchange in layers 22 to 24 takes much. (No other animal is there, so nobody must know what "it" is.)
+# Of these, only the exchange in layers 22 to 24 takes much. (Each sentence has one animal, so these answers do not test whether the model
+# knows whom "it" means.)
 
 # %% [markdown] id="other"
 # Even within one layer the output does not tell the weights. It and the row sums are $d_v + 1$ conditions on $T$ weights, so with more
-# tokens there are changes $N$ that nobody sees:
+# tokens there are changes $N$ that the output does not show. (If no weight is 0, a small $N$ leaves weights.)
 #
 # $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
 # \label{other-weights-same-output}$$
@@ -528,8 +533,8 @@ for name, way in ways.items():
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 
 # %% [markdown] id="two-balance"
-# But weights differ in the two directions even where scores do not, because each row is divided by its own sum $Z_i$. As $p_{ij}\, Z_i =
-# e^{s_{ij}}$, for $s_{ij} = s_{ji}$
+# But weights differ in the two directions even where scores do not, because each row is divided by its own sum, here called $Z_i$ (it is
+# not a row of the output). As $p_{ij}\, Z_i = e^{s_{ij}}$, for $s_{ij} = s_{ji}$
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \label{detailed-balance-of-weights}$$
 #

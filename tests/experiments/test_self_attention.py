@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from attn_course.lessons.self_attention import experiments, experiments_given, experiments_pairs
+from attn_course.modules.attention import attention
+from attn_course.modules.positions import rope
 
 
 def read(sentence) -> str:
@@ -52,6 +54,26 @@ def test_one_layer_is_right_in_three_of_four_sentences_at_most_whatever_its_weig
         right = 3 * logits.argmax(dim=-1) == experiments.answers(texts, place)
         most = max(most, int(right.sum()))
     assert most == 3
+
+
+def test_two_heads_in_one_layer_are_right_in_all_new_sentences():
+    texts, meant = experiments_given.sentences(experiments_given.NEW)
+    number, places = experiments.NUMBER, torch.arange(9)
+    x = torch.eye(32)[texts]  # 25 words; the last two features are the slowest clock
+    output = torch.zeros(len(texts), 9, 32)
+    for back, adjectives in ((5.0, experiments.OF_THE_SECOND), (2.0, experiments.OF_THE_FIRST)):
+        w_query, w_key, w_value = torch.zeros(3, 32, 32)
+        w_query[number["it"], 0], w_query[number["it"], 1] = 6 * np.cos(back), -6 * np.sin(back)
+        w_query[number["it"], 30] = 10.0
+        for noun in experiments.NOUNS:  # found best so many places back; only nouns pass something on
+            w_key[number[noun], 0], w_key[number[noun], 30] = 6.0, 10.0
+            w_value[number[noun], number[noun]] = 1.0
+        for adjective in adjectives:  # draws all of the weight, and has nothing to say
+            w_key[number[adjective], 30] = 30.0
+        query, key = (rope(x @ w, places, layout="interleaved") for w in (w_query, w_key))
+        output += attention(query, key, x @ w_value)[0]
+    named = (x + output)[:, experiments.IT, 6:16].argmax(dim=-1)
+    assert torch.equal(named, meant)
 
 
 def test_the_nearest_noun_is_right_in_exactly_half_of_the_test_sentences():

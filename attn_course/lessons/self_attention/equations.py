@@ -157,12 +157,12 @@ def _(normal, rng, T, d_model, d_k, d_v):
 
 @claim("score-with-added-positions", rests_on="bilinear-score permutation-equivariance")
 def _(normal, T, d_model):
-    r"""(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top
-    where t_i = a vector that depends on the position i only ;; M = W_Q W_K^T
+    r"""(x_t + h_t)\, M\, (x_u + h_u)^\top = x_t M x_u^\top + x_t M h_u^\top + h_t M x_u^\top + h_t M h_u^\top
+    where h_t = a vector that depends on the place t only ;; M = W_Q W_K^T
     Multiply out: content to content, content to place, place to content, place to place. The last three break the symmetry.
         content and place do not mix: two terms:
-            x_i M t_j^\top + t_i M x_j^\top + ->
-        the two cross terms are equal: x_i M t_j^\top + t_i M x -> 2\, x_i M t
+            x_t M h_u^\top + h_t M x_u^\top + ->
+        the two cross terms are equal: x_t M h_u^\top + h_t M x -> 2\, x_t M h
     """
-    x, t = normal(2, T, d_model)
-    return {"x": rows(x), "t": rows(t), "M": normal(d_model, d_model)}
+    x, h = normal(2, T, d_model)
+    return {"x": rows(x), "h": rows(h), "M": normal(d_model, d_model)}

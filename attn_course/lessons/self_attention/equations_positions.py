@@ -26,13 +26,13 @@ def signed(rng: np.random.Generator) -> float:
 # ---- Positions to add: sines and cosines
 @claim("sinusoidal-positions", rests_on="score-with-added-positions")
 def _(rng, T, h):
-    r"""P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d}
+    r"""h_{t,2m} = \sin(\omega_m t), \qquad h_{t,2m+1} = \cos(\omega_m t), \qquad \omega_m = 10000^{-2m/d}
     where d even ;; positions t = 0, 1, 2, ...
     A clock with d / 2 hands: the first turns once in 6.3 positions, each next one is slower by the same factor.
-        all sines first: P_{t,2i} -> P_{t,i} ;; t,2i+ -> t,i+ ;; +1 -> +d/2
-        half as fast apart: -2i/d -> -i/d
+        all sines first: h_{t,2m} -> h_{t,m} ;; t,2m+ -> t,m+ ;; +1 -> +d/2
+        half as fast apart: -2m/d -> -m/d
     """
-    return {"P": matrix(position_table(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "i": index(0, h - 1)}
+    return {"h": matrix(position_table(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "m": index(0, h - 1)}
 
 
 # ---- Positions to rotate by: RoPE

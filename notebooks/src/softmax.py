@@ -138,7 +138,7 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# So far the scores were given, but a model must learn them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
+# So far scores were given, but a model learns them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
 # slopes of the loss move the scores. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
 # not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
 # can be measured without calculus: nudge a score up and down, and see how the loss changes.
@@ -298,7 +298,7 @@ check("pull-back-one-row", my_pull)
 # ## How long does it wait?
 #
 # Now your softmax has a forward and a backward pass, two short functions. Race again, without nudges, and with a control, $1 / s_y$, which
-# has no logarithm. The cell prints how many steps each of the first five points of the lead over the third token takes.
+# has no logarithm. We count the steps for each of the first five points of the lead over the third token:
 
 
 # %% id="own-waits"
@@ -326,7 +326,7 @@ for name, g in along.items():
 # Five points more at the start make both $e^5 \approx 148$ times smaller, and the first point takes 144 times as many steps.
 #
 # All three losses go through `pull`, but as $s_y$ falls $-1 / s_y$ and $-1 / s_y^2$ have no bound. By {eq}`cross-entropy-gradient` the
-# first cancels the small factor. So the squared error waits because its slopes along the weights are bounded, not because it lacks a
+# first cancels the small factor. The squared error waits because its slopes along the weights are bounded, not because it lacks a
 # logarithm: $1 / s_y$ has none either.
 
 # %% id="verify-lesson"

@@ -5,7 +5,7 @@
 # the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 55 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 58 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -47,8 +47,8 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key: all scores of a query
-# change by the same number, say 5, though the differences between the keys are the same.
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. They differ
+# as before, and all scores of a query change by the same number, say 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -64,22 +64,24 @@ for name, amount in ways.items():
 # $$g(x + y) = g(x)\, g(y)$$
 #
 # A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$. In this way
-# $g(x) = a^x$ with $a = g(1)$ for every fraction $x$, and if $g$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
+# $g(x) = a^x$ with $a = g(1)$ for every positive fraction $x$, then with $g(0) = 1$ and $g(-x) = 1 / g(x)$ for the others, and if
+# $g$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. (Two
-# form no chain.) If higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
+# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. A second
+# road to $e^z$, the best compromise of score and variety, is section {section}`compromise`. If higher scores are to win, $a$ is above 1,
+# and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
-# score.
+# $T$ is called the **temperature**: in physics the states of a gas have such probabilities, with minus the energy as the score and $T$ in
+# units of energy.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
 # of France is*, with a score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of
-# the weight. **Predict** how many do at $T = 0.5$, where each amount $e^{z_i}$ is squared, and at $T = 2$, where it
-# becomes its root: fewer than ten, dozens, or thousands?
+# the weight. **Predict** how many do at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it
+# becomes its root: dozens, hundreds, or thousands?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -136,10 +138,10 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# So far the scores were given, but a model must learn them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
+# So far scores were given, but a model learns them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
 # slopes of the loss move the scores. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
-# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. This takes no
-# calculus, since a slope can be measured: nudge a score up and down, and see how the loss changes.
+# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
+# can be measured without calculus: nudge a score up and down, and see how the loss changes.
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])  # of three tokens the third is right
@@ -175,9 +177,9 @@ for first in (7.0, 12.0):
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Longer steps do not mend it: with size 10 cross-entropy needs a
-# single one from either start, and the squared error 20 and 2,276. In 1988, when the squared error was the custom, Solla, Levin and
-# Fleisher, too, saw networks learn faster with an entropy. Why does the other loss wait, longest where the model is most wrong?
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Longer steps mend it from 7, where size 100 takes 4. From
+# 12 size 10 takes 2,276, and beyond it is luck: 400 takes 62, 500 overshoots and is not there after 30,000, and 5,000 takes 8.
+# Cross-entropy takes one with each of these sizes. Why does the other loss wait, longest where the model is most wrong?
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
@@ -193,15 +195,15 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so it is gone after four steps, and one of 12 after six or seven. However sure the model is, it moves at nearly full
-# strength while it is wrong.
+# of 7, so this lead is gone after four steps, and a lead of 12 after six or seven. However sure the model is of a wrong token, it moves at
+# nearly full strength.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
 # And the loser? Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, the very same numbers. But a step moves scores,
-# and as the weights sum to 1, a token can only gain what others lose. So how do the weights follow? Go back to the row of "it", and raise
-# the score of "tired" a little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
+# and as the weights sum to 1, a token can only gain what others lose. Go back to the row of "it", and raise the score of "tired"
+# a little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
 # the same?
 
 # %% id="jacobian-code" tags=["predicted"]
@@ -240,8 +242,8 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# Now we can follow the squared error through the softmax. With the slopes $g_i = s_i - \delta_{iy}$ along the weights it moves at the
-# rate $\sum_i g_i\, d s_i / d\theta$, by the chain rule.
+# By the chain rule the squared error, with the slopes $g_i = s_i - \delta_{iy}$ along the weights, moves at the rate
+# $\sum_i g_i\, d s_i / d\theta$.
 #
 # **By hand.** Let the model still be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
 # score fall and the third rise, $r = (-1, 0, 1)$. Then $\bar r = -0.5 + 0.2 = -0.3$, and the weights move at the rates
@@ -249,7 +251,7 @@ check("softmax-derivative", my_formula)
 # $0.5 \cdot (-0.35) + 0.3 \cdot 0.09 - 0.8 \cdot 0.26 = -0.356$.
 
 # %% [markdown] id="lemma-proof"
-# When is such a rate small? Put any fixed numbers $f_j$ in place of $g_j$, with the average $\bar f = \sum_j s_j f_j$. As the rates of the
+# When is such a rate small? Put any numbers $f_j$ in place of $g_j$, with the average $\bar f = \sum_j s_j f_j$. As the rates of the
 # weights sum to 0, we may subtract $\bar f$:
 #
 # $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
@@ -258,16 +260,15 @@ check("softmax-derivative", my_formula)
 # depend on $\theta$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+
+# %% [markdown] id="covariance-measured"
+# In the chain rule $g$ stands still, at its value now, so it may take the place of $f$ though it moves with $\theta$: the squared error
+# moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the weight, so the averages lie at this very token.
+# Those that deviate hardly count, as no $g_j$ is beyond $\pm 1$.
 #
-# This answers the riddle. The squared error moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the
-# weight, so the averages lie at this very token, and those that deviate hardly count. (Cross-entropy escapes, because its slope along
-# $s_y$, $-1 / s_y$, is huge there.)
+# Let both sure models, with the scores $(12, 1, 0)$ and $(7, 1, 0)$, and the unsure one now make the same move $r$:
 
-# %% [markdown] id="covariance-drawn"
-# Both racers and the unsure model now make the same move $r$. In the picture, of the unsure one with $g$ for $f$, each token is a dot. Its
-# rectangle with the cross of the averages has the product of its deviations, with its sign, as area:
-
-# %% id="covariance-figure"
+# %% id="covariance-code"
 rates = np.array([-1.0, 0.0, 1.0])
 for scores in ([12, 1, 0], [7, 1, 0], np.log([0.5, 0.3, 0.2])):
     s = weights_of(np.array(scores))
@@ -275,14 +276,13 @@ for scores in ([12, 1, 0], [7, 1, 0], np.log([0.5, 0.3, 0.2])):
     measured = slopes(losses["squared error"], scores) @ rates
     covariance = s @ ((g - s @ g) * (rates - s @ rates))
     print(s.round(3), f"measured {measured:.6f}, derived {covariance:.6f}")
-figures.covariance(s, rates, g)
 
 # %% [markdown] id="covariance-seen"
-# The unsure model moves at the rate found by hand, and the racers hardly at all: their pictures would be one large dot near the cross.
+# The unsure model moves at the rate found by hand, and the sure ones hardly at all.
 
 # %% [markdown] id="vjp"
 # A training step needs this score by score. Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along
-# the scores are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, by the chain rule.
+# the scores are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -297,8 +297,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="own"
 # ## How long does it wait?
 #
-# Now your softmax has a backward pass, two functions that run anywhere. Race the squared error again, without nudges. How many steps does
-# the first point of the lead over the third token take, how many the second, and so on?
+# Now your softmax has a forward and a backward pass, two short functions. Race again, without nudges, and with a control, $1 / s_y$, which
+# has no logarithm. We count the steps for each of the first five points of the lead over the third token:
 
 
 # %% id="own-waits"
@@ -306,21 +306,28 @@ def pull(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
 
 
-for first in (7.0, 12.0):
-    scores, lost = np.array([first, 1.0, 0.0]), []
-    while (s := weights_of(scores))[2] < 0.5:
-        lost.append(int(first - scores[0] + scores[2]))  # whole points so far
-        scores -= pull(s, s - truth)
-    print(f"first score {first}: {len(lost)} steps,", *np.bincount(lost)[:5], "...")
+along = {  # the slopes of each loss along the weights
+    "squared error": lambda s: s - truth,
+    "cross-entropy": lambda s: -truth / s,
+    "1 / s_y": lambda s: -truth / s**2,
+}
+for name, g in along.items():
+    for first in (7.0, 12.0):
+        scores, lost = np.array([first, 1.0, 0.0]), []
+        while (s := weights_of(scores))[2] < 0.5:
+            lost.append(int(first - scores[0] + scores[2]))  # whole points so far
+            scores -= pull(s, g(s))
+        print(f"{name}, {first}: {len(lost)}, by point", *np.bincount(lost)[:5])
 
 # %% [markdown] id="own-seen"
-# Two thirds of the longer race go into the first point, and the next take about a third as many steps as the one before. While the
-# model is sure, $g$ is about $(1, 0, -1)$, with the average 1. So `pull` gives the third score about $2 s_3$ a step and the second $s_2$,
-# and takes both from the first, as its entries sum to 0. The lead shrinks by about $4 s_3 + s_2$, and as leads are factors, each point lost
-# makes these weights about three times as large. So the wait ends in a jump, and five points more at the start, which divide $s_3$ by
-# $e^5 \approx 148$, make the race 128 times as long.
+# While the model is sure, the squared error's $g$ is about $(1, 0, -1)$, with the average 1. So `pull` gives the third score about $2 s_3$
+# a step and the second $s_2$, and takes both from the first, since what `pull` returns sums to 0. The lead shrinks by about $4 s_3 + s_2$.
+# While the first weight stays near 1, each point lost makes $s_3$ $e$ times as large, and $s_2$ about as much, so the wait ends in a jump.
+# Five points more at the start make both $e^5 \approx 148$ times smaller, and the first point takes 144 times as many steps.
 #
-# The control is cross-entropy: it moves the scores by the same $g$ without `pull`, because its logarithm undoes the exponential.
+# All three losses go through `pull`, but as $s_y$ falls $-1 / s_y$ and $-1 / s_y^2$ have no bound. By {eq}`cross-entropy-gradient` the
+# first cancels the small factor. The squared error waits because its slopes along the weights are bounded, not because it lacks a
+# logarithm: $1 / s_y$ has none either.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -341,8 +348,8 @@ verify_lesson("softmax")
 #
 # - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. A loss without it moves by a covariance under the
-#   weights, and crawls where the model is sure.
+# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. Every loss moves by a covariance under the
+#   weights, and crawls where the model is sure if its slopes along them are bounded, as the squared error's are.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -457,8 +464,17 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
+# %% [markdown] id="covariance-drawn"
+# **And what then?** Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model, with $g$ for $f$: each token is a
+# dot, and its rectangle with the cross of the averages has the product of its deviations, with its sign, as area. In a sure model the cross
+# would lie on one large dot.
+
+# %% id="covariance-figure"
+s, rates = np.array([0.5, 0.3, 0.2]), np.array([-1.0, 0.0, 1.0])
+figures.covariance(s, rates, s - truth)
+
 # %% [markdown] id="card-question"
-# **And what then?** All slopes of {eq}`softmax-derivative` together are the matrix
+# All slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -480,7 +496,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights of this card move fastest?
+# faster than $T$. At which $T$ do the weights of the card below move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -491,5 +507,6 @@ figures.softmax_explorable()
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
-# - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640.
+# - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640:
+#   the race with networks, when the squared error was the custom.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -125,8 +125,8 @@ print("out of the norm", x.shape, " W_Q", w_query.shape, " W", W_scaled.shape)
 
 # %% [markdown] id="trained-predict"
 # The model itself uses RoPE: query $i$ is turned by angles that grow with $i$, and key $j$ by the same angles for $j$ (lesson
-# {lesson}`self_attention`). In the GGUF file that the course loads, neighbouring columns of $W_Q$ turn together (in the published weights,
-# columns $i$ and $i + 32$). Our $W$ knows nothing of turns. **Predict** which of the 64 scores between the eight tokens are still right.
+# {lesson}`self_attention`). In the GGUF file that the course loads, neighbouring columns of $W_Q$ and $W_K$ turn together (in the published
+# weights, columns $i$ and $i + 32$). Our $W$ knows nothing of turns. **Predict** which of the 64 scores between the eight tokens are still right.
 
 # %% id="trained-code" tags=["predicted"]
 from attn_course.reference import rope
@@ -236,7 +236,7 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 # %% [markdown] id="decouple"
 # ## And the rotation?
 #
-# A rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
+# A rotation between $q$ and $W_{UK}^\top$ would stand in the way, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
 # features of their own. The content is not turned: $q^C$ is the query of before, $k_t^C = c_t W_{UK}$ its key, and the matrix is absorbed.
 # Beside it stands a **rotary part** that is not absorbed: each query has 64 more features $q^R$, turned, and each token has *one* key
 # $k_t^R = x_t W_{KR}$ of 64, turned. All heads share it, so that it costs 64 numbers, not $128 \cdot 64$. As rows in two parts,
@@ -297,7 +297,8 @@ shapes = {"down": (d, d_c), "query": (H, d, d_k), "rotary": (H + 1, d, d_rope)}
 shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k), "output": (H * d_k, d)}
 w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
 w["up_key"] = wide(w["up_key"], d_rope)
-w["up_value"] = np.pad(w["up_value"], [(0, 0), (0, d_rope), (0, 0)])  # k^R: none
+# a rotary key makes no value
+w["up_value"] = np.pad(w["up_value"], [(0, 0), (0, d_rope), (0, 0)])
 
 # %% id="own-compared"
 text = rng.normal(size=(20, d))
@@ -540,7 +541,7 @@ for form in ("naive", "factored", "absorbed"):
     print(f"{form:9}", *(f"{n:8.1f}" for n in flops))
 
 # %% [markdown] id="count-notice"
-# The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above it everywhere, for what saves is
+# The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above the second everywhere, for what saves is
 # the order of the products, not a new matrix. Exercise {task}`absorption-break-even` finds where the first two lines cross.
 #
 # The cache is the same in all three. For each token and layer, with $b$ bytes a number,

@@ -6,7 +6,7 @@
 # keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
 # nobody has made?**
 #
-# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="hook"
@@ -67,13 +67,13 @@ from attn_course import alive, check, verify_lesson
 alive("absorbed-score")
 
 # %% [markdown] id="score-notice"
-# Then score $(i, j)$ equals score $(j, i)$. With other numbers it matters which way round $W$ stands.
+# Then score $(i, j)$ equals score $(j, i)$. With most other numbers it matters which way round $W$ stands.
 
 # %% [markdown] id="spot"
 # ### Spot the mistake: which way round?
 #
-# Somebody concludes: "As only the matrix $W = W_K W_Q^\top$ matters, the weights of self-attention are $\mathrm{softmax}(X W X^\top)$."
-# **Predict** what is wrong. Two things are, and the shapes show neither.
+# Somebody concludes: "As only the matrix $W = W_K W_Q^\top$ matters, the weights of self-attention without a mask are
+# $\mathrm{softmax}(X W X^\top)$." **Predict** what is wrong. Two things are, and the shapes show neither.
 
 # %% id="spot-code" tags=["predicted"]
 from attn_course.reference import softmax
@@ -90,75 +90,48 @@ for name, table in tables.items():
     print(f"cat gives it {weights[cat, it]:.2f}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The scale is missing, which is still that of $d_k$, the width before absorbing. But with the scale "it" does not find "cat" either,
-# because the matrix stands the wrong way round: the row of "cat" shares out its weight among the tokens that look *for* "cat".
+# The scale is missing. It is still the root of $d_k = 4$, the width before absorbing, so 2. But with the scale "it" does not find "cat"
+# either, because the matrix stands the wrong way round: the row of "cat" shares out its weight among the tokens that look *for* "cat".
 
 # %% [markdown] id="layer"
 # ## A layer is two matrices for each head
 #
-# A key is only half of what a token keeps. Can we do without its value too? We can, because $W_V$ and $W_O$ are neighbours as well. Weights
-# act from the left and mix tokens, and matrices from the right and mix features, so $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average
-# may be taken of the tokens themselves. By lesson {lesson}`heads` a layer adds up its heads, each with its columns of $W_V$
-# and its rows of $W_O$:
+# Can we do without the values of the tokens too? We can, because $W_V$ and $W_O$ are neighbours as well. $P$ acts from the left and mixes
+# tokens; $W_V$ and $W_O$ act from the right and mix features. Hence $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average may be taken of
+# the tokens themselves. A layer adds up its heads (lesson {lesson}`heads`), each with its columns of $W_V$ and its rows of $W_O$. Without
+# mask, biases and rotation,
 #
 # $$\begin{gathered}
 # \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_h$ says where a head looks, and $U_h$ what it writes. In layer 13 of SmolLM2 nine products $U_h$, with the model's own weights $P$,
-# return what the layer does (section {section}`columns`).
+# $W_h$ says where a head looks, and $U_h$ what it writes. Layer 13 of SmolLM2 has a mask and a rotation, but they
+# act on $P$ only: with the model's own $P$, nine products $U_h$ return what the layer does (section {section}`columns`).
 
 # %% [markdown] id="between"
 # ## What may stand between?
 #
-# Both products need that nothing stands between the two matrices, but real models are not so tidy. Three things can stand between $W_Q$ and
-# $W_K^\top$. The first is a *bias*. With rows $b_Q$ and $b_K$,
-#
-# $$\begin{gathered}
-# (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top \\
-# = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top \end{gathered} \label{score-with-biases}$$
-#
-# Behind these scores comes a softmax over the keys $j$, and it ignores what is the same for all keys of a row.
-
-# %% [markdown] id="bias-turn"
-# **Your turn: what must be kept?** {turn}`head-with-biases-absorbed`
-
-# %% id="bias-turn-code" tags=["your-turn"]
-my_absorbed = ...  # your function
-check("head-with-biases-absorbed", my_absorbed)
-
-# %% [markdown] id="bias-ours" tags=["ours"]
-# With `root = np.sqrt(w_query.shape[1])` it returns `w_query @ w_key.T / root, b_query @ w_key.T / root`.
-
-# %% [markdown] id="bias-result"
-# So where scores are only scaled and masked before the softmax, the key's bias has no effect, and the query's bias stays as a preference
-# for some keys, whoever asks.
-
-# %% [markdown] id="norm"
-# The second is a *norm*. Where queries and keys are divided by their lengths (QK-norm), both lengths must be known beside $W$.
-#
-# The third is a *rotation*, and most models have it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when
-# "it" asks (lesson {lesson}`start`). Its two matrices are stored with the course, and your function absorbs them:
+# Real models are not so tidy, and three things can disturb the product $W_Q W_K^\top$. A *bias* of the queries puts a row beside $W$
+# (section {section}`columns`). Where queries and keys are divided by their lengths (*QK-norm*), both lengths must be known as well. The third
+# is a *rotation*, and most models have it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when "it" asks
+# (lesson {lesson}`start`). Its two matrices are stored with the course, and we absorb them:
 
 # %% id="trained-absorbed"
-from attn_course.lessons.absorption import tasks_turns as ours
 from attn_course.lessons.heads.tasks_real import slices
 
 x, w_query, w_key = (slices()[name] for name in ("x", "w_query", "w_key"))
-absorbed = ours.my_absorbed.answer if my_absorbed is ... else my_absorbed
-none = np.zeros(64)  # the head has no biases
-W_scaled, _ = absorbed(w_query, none, w_key, none)
-print("what enters the layer", x.shape, " W_Q", w_query.shape, " W", W_scaled.shape)
+W_scaled = w_query @ w_key.T / np.sqrt(64)
+print("out of the norm", x.shape, " W_Q", w_query.shape, " W", W_scaled.shape)
 
 # %% [markdown] id="trained-predict"
 # The model itself uses RoPE: query $i$ is turned by angles that grow with $i$, and key $j$ by the same angles for $j$ (lesson
-# {lesson}`self_attention`). Your $W$ knows nothing of it. **Predict** which of the 64 scores between the eight tokens are still right, and
-# which head loses more: this one, which looks for a meaning, or one that looks one token back.
+# {lesson}`self_attention`). In the GGUF file that the course loads, neighbouring columns of $W_Q$ and $W_K$ turn together (in the published
+# weights, columns $i$ and $i + 32$). Our $W$ knows nothing of turns. **Predict** which of the 64 scores between the eight tokens are still right.
 
 # %% id="trained-code" tags=["predicted"]
 from attn_course.reference import rope
 
-places = np.arange(8)  # SmolLM2's base is 100,000; it turns pairs of neighbours
+places = np.arange(8)  # the base is 100,000; a pair is two neighbours, as in our file
 query, key = (rope(x @ w, places, 100_000.0, "interleaved") for w in (w_query, w_key))
 scores = {"turned, as in the model": query @ key.T / 8}
 scores["with one matrix"] = x @ W_scaled @ x.T
@@ -169,8 +142,8 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 
 # %% [markdown] id="trained-answer" tags=["answer"]
 # Only the eight scores of a token with itself are right, because query and key are then turned by the same angles, and a dot product does
-# not notice that. The others are wrong, some by more than 1. Yet "it" still finds "cat". Head 0 of layer 16 looks one token back. When "it"
-# asks, this head gives "because" the weight 0.80, but only 0.04 with one matrix.
+# not notice that. The others are wrong, some by more than 1. Yet "it" still finds "cat". A head that looks one token back can lose more: in
+# our sentence head 0 of layer 16 gives "because" the weight 0.80 when "it" asks, but only 0.04 with one matrix.
 
 # %% [markdown] id="rotation"
 # With $R_t$ for the turn at position $t$, which acts on a row from the right,
@@ -188,9 +161,9 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 # the factors in the machine.
 
 # %% [markdown] id="cache"
-# With a cache this changes, because many tokens answer there and few ask. DeepSeek-V2 makes keys and values in two steps. A matrix takes the
-# token *down* to a **latent vector** $c_t$ of $d_c = 512$ numbers, which is $x_t W_{DKV}$, normalised. It is kept. For each head, two
-# matrices take it *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
+# When a model writes with a cache, this changes, because many tokens answer and one asks. DeepSeek-V2 makes keys and values in two steps.
+# A matrix takes a token *down*: its **latent vector** $c_t$ is $x_t W_{DKV}$, normalised, with $d_c = 512$ numbers. It is kept. For each
+# head, two matrices take $c_t$ *up*, to the key $c_t W_{UK}$ and the value $c_t W_{UV}$.
 
 # %% [markdown] id="latent"
 # Now let one new token ask. Its query $q$ meets all keys:
@@ -199,8 +172,8 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 #
 # On the left $W_{UK}$ is applied to every token of the past. On the right the query absorbs it, once, and is then compared with the latent
 # vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$,
-# so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values, for all heads. What is given up is
-# rank, since all keys and values of a token, $32\,768$ numbers, are settled by 512.
+# so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values, for all heads. Given up is rank:
+# all keys and values of a token, $32\,768$ numbers, lie in a space of at most 512 dimensions instead of 5,120, the width of $x_t$.
 
 # %% [markdown] id="step-turn"
 # **Your turn: a step in which no key is made.** {turn}`step-among-latents`
@@ -223,6 +196,7 @@ check("step-among-latents", my_step)
 # We weigh your step against one that makes all keys and values:
 
 # %% id="steps"
+from attn_course.lessons.absorption import tasks_turns as ours
 from attn_course.reference import attention
 
 
@@ -244,6 +218,7 @@ latent = rng.standard_normal((T, d_c), dtype=np.float32)
 query = rng.standard_normal((H, d_k), dtype=np.float32)
 inputs = query, latent, up_key, up_value
 print("same outputs:", np.allclose(rebuilt(*inputs), step(*inputs), atol=1e-4))
+# of one head, for keys alone; values take as many
 products = T * (d_c + 1) * d_k, d_c * d_k + T * d_c, d_c * d_k + T * d_k
 made, met, kept = (2 * H * number / 1e9 for number in products)
 print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as many")
@@ -261,18 +236,37 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 # %% [markdown] id="decouple"
 # ## And the rotation?
 #
-# A rotation between $q$ and $W_{UK}^\top$ would forbid all this, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
-# features of their own. The content is not turned, so its matrix is absorbed as before. Beside it stands a **rotary part** that is not
-# absorbed: each query has 64 more features $q^R$, turned, and each token has *one* turned key $k^R$ of 64, which all heads share. As rows
-# in two parts,
+# A rotation between $q$ and $W_{UK}^\top$ would stand in the way, by {eq}`rope-blocks-absorption`. So DeepSeek-V2 gives the positions
+# features of their own. The content is not turned: $q^C$ is the query of before, $k_t^C = c_t W_{UK}$ its key, and the matrix is absorbed.
+# Beside it stands a **rotary part** that is not absorbed: each query has 64 more features $q^R$, turned, and each token has *one* key
+# $k_t^R = x_t W_{KR}$ of 64, turned. All heads share it, so that it costs 64 numbers, not $128 \cdot 64$. As rows in two parts,
 #
 # $$[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R \label{decoupled-rope-score}$$
 #
 # Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers. The scale is the root of both widths together, $\sqrt{128 + 64}$.
 
+# %% [markdown] id="rotary-turn"
+# **Your turn: one row for both parts.** Your step needs no new line, if it gets the row $[\,c_t,\, k_t^R\,]$ as the latent vector and a
+# wider matrix that makes the key $[\,k_t^C,\, k_t^R\,]$ of it. {turn}`key-with-rotary-part`
+
+# %% id="rotary-turn-code" tags=["your-turn"]
+my_wide = ...  # your function
+check("key-with-rotary-part", my_wide)
+
+# %% [markdown] id="rotary-ours" tags=["ours"]
+# ```python
+# def my_wide(up_key, d_rope):
+#     n_heads, d_c, d_k = up_key.shape
+#     wide = np.zeros((n_heads, d_c + d_rope, d_k + d_rope))
+#     wide[:, :d_c, :d_k] = up_key
+#     wide[:, d_c:, d_k:] = np.eye(d_rope)
+#     return wide
+# ```
+
 # %% [markdown] id="together"
-# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$, and a rotary
-# part beside it (section {section}`count`). Follow one token through one head. Which of the matrices grow with the text?
+# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$,
+# $W_h = W_Q^{(h)} W_{UK}^{(h)\top}$ and $U_h = W_{UV}^{(h)} W_O^{(h)}$, and a rotary part beside it (section {section}`count`). Follow
+# one token through one head. Which of the matrices grow with the text?
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -281,33 +275,39 @@ figures.latent_flow(absorbed=True)
 # ## Your own latent layer
 #
 # Only $C$ and $K^R$ grow, and they are kept. Now let your step write. Here is a whole layer of 8 heads, which reads 20 tokens one after the
-# other and keeps a latent vector of each (no rotary part, and $c$ is not normalised):
+# other and keeps the row $[\,c_t,\, k_t^R\,]$ of each ($c_t$ is not normalised):
 
 
 # %% id="own-layer"
 def write(tokens, w, attend):
     kept, outputs = [], []
-    for x in tokens:
-        kept.append(x @ w["down"])
-        heads = attend(x @ w["query"], np.array(kept), w["up_key"], w["up_value"])
+    for t, x in enumerate(tokens):
+        turned = rope(x @ w["rotary"], np.full(H + 1, t))  # H queries and one key
+        kept.append(np.append(x @ w["down"], turned[-1]))
+        query = np.hstack([x @ w["query"], turned[:-1]])
+        heads = attend(query, np.array(kept), w["up_key"], w["up_value"])
         outputs.append(heads.ravel() @ w["output"])
     return np.array(outputs)
 
 
 # %% id="own-weights"
-H, d, d_c, d_k = 8, 32, 12, 6
-shapes = {"down": (d, d_c), "query": (H, d, d_k), "output": (H * d_k, d)}
-shapes |= dict.fromkeys(("up_key", "up_value"), (H, d_c, d_k))
+wide = ours.my_wide.answer if my_wide is ... else my_wide
+H, d, d_c, d_k, d_rope = 8, 32, 12, 6, 4
+shapes = {"down": (d, d_c), "query": (H, d, d_k), "rotary": (H + 1, d, d_rope)}
+shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k), "output": (H * d_k, d)}
 w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
+w["up_key"] = wide(w["up_key"], d_rope)
+# a rotary key makes no value
+w["up_value"] = np.pad(w["up_value"], [(0, 0), (0, d_rope), (0, 0)])
 
 # %% id="own-compared"
 text = rng.normal(size=(20, d))
 print("same outputs:", np.allclose(write(text, w, rebuilt), write(text, w, step)))
-print("kept of a token:", d_c, "numbers; its keys and values:", 2 * H * d_k)
+print("kept of a token:", d_c + d_rope, "numbers; its keys and values:", 2 * H * d_k)
 
 # %% [markdown] id="own-notice"
-# Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 12 others were kept, and your step has made none of
-# the 96. Give the layer more heads: both ways still agree, and no more is kept.
+# Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 12 others and a rotary key of 4 were kept, and your step
+# has made none of the 96. Give the layer more heads: both ways still agree, and no more is kept.
 
 # %% id="verify-lesson"
 verify_lesson("absorption")
@@ -318,18 +318,19 @@ verify_lesson("absorption")
 # | what | formula |
 # |---|---|
 # | two into one, {eq}`absorbed-score` | {key}`absorbed-score` |
-# | a layer, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
+# | a layer without mask, bias and rotation, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
 # | latent keys, {eq}`absorbed-latent-keys` | {key}`absorbed-latent-keys` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing stands between. A rotation forbids it.
-# - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading a prompt. Against
-#   keeping them all, it saves memory.
+# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing disturbs the products. A bias of the
+#   query leaves a row beside $W$; a rotation needs another $W$ at every distance.
+# - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading. Against keeping
+#   all, it saves memory.
 #
-# How can a query be compared with a key that nobody has made? The matrix that would make the key changes sides. The query takes it along
-# once, and then meets what is kept. Only the positions need a key that is there. Next, lesson {lesson}`linear` gives up the softmax; first
+# How can a query be compared with a key that nobody has made? The matrix that would make the key changes sides: the query takes it along,
+# and meets what is kept. Only the positions need a key that is there. Next, lesson {lesson}`linear` gives up the softmax; first
 # come the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="columns"
@@ -363,14 +364,16 @@ if model.is_here:
     layer, P = model.layer(13), model.maps(sentence)[13]
     values = np.split(layer.w_value, 3, axis=1)
     U = np.repeat(values, 3, axis=0) @ np.split(layer.w_output, 9)
-    _, returned = model.around_heads(13, sentence)
-    difference = np.abs((P @ x @ U).sum(axis=0) - returned).max()
-    print(f"error {difference:.4f}; numbers up to {np.abs(returned).max():.1f}")
+    normed, returned = model.around_heads(13, sentence)
+    for bits, rows in {16: x, 32: normed}.items():
+        error = np.abs((P @ rows @ U).sum(axis=0) - returned).max()
+        print(f"tokens in {bits} bits: error {error:.5f}")
+    print(f"numbers up to {np.abs(returned).max():.1f}")
 
 # %% [markdown] id="travel-on"
-# Here the error was 0.0014, with numbers up to 11.3, as the tokens are stored in 16 bits.
+# Here the error was 0.0014 with the tokens that are stored, in 16 bits, and 0.00001 with the model's own, beside numbers up to 11.3.
 #
-# "So it can be absorbed into the feed-forward network that follows", one text goes on. But what follows reads $X + P X U$, and even without
+# One text goes on to absorb $U$ into the feed-forward network that follows. But what follows reads $X + P X U$, and even without
 # the norm that stands there, the path beside the layer needs $W_1$ as it is:
 #
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
@@ -380,17 +383,38 @@ from attn_course import show
 
 show("residual-blocks-absorption", wrong="one matrix for both paths")
 
-# %% [markdown] id="travel-bias"
-# Biases travel as well ($l$ runs over the keys), the first if rows of weights sum to 1, as they do not behind dropout or in a row that may
-# look at nothing:
+# %% [markdown] id="between-biases"
+# A bias gives a score three more terms. With rows $b_Q$ and $b_K$,
 #
-# $$P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O) \label{value-bias-becomes-constant}$$
+# $$\begin{gathered}
+# (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top \\
+# = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top \end{gathered} \label{score-with-biases}$$
+#
+# Behind these scores comes a softmax over the keys $j$, and it ignores what is the same for all keys of a row.
+
+# %% [markdown] id="bias-turn"
+# **Your turn: what must be kept?** {turn}`head-with-biases-absorbed`
+
+# %% id="bias-turn-code" tags=["your-turn"]
+my_absorbed = ...  # your function
+check("head-with-biases-absorbed", my_absorbed)
+
+# %% [markdown] id="bias-ours" tags=["ours"]
+# With `root = np.sqrt(w_query.shape[1])` it returns `w_query @ w_key.T / root, b_query @ w_key.T / root`.
+
+# %% [markdown] id="travel-bias"
+# So where scores are only scaled and masked before the softmax, the key's bias has no effect, and the query's bias stays as a preference
+# for some keys, whoever asks ($l$ runs over the keys):
 #
 # $$\begin{gathered}
 # \sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j \\
 # = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j \end{gathered} \label{key-bias-cancels}$$
 #
-# For which of these does a key's bias matter after all: a causal mask, a softcap ($c \tanh(s / c)$ instead of $s$), or RoPE on the biased
+# The value's bias travels as well, if rows of weights sum to 1, as they do not behind dropout or in a row that may look at nothing:
+#
+# $$P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O) \label{value-bias-becomes-constant}$$
+#
+# When does a key's bias matter after all: with a causal mask, with a softcap ($c \tanh(s / c)$ instead of $s$), or with RoPE on the biased
 # key?
 
 # %% id="travel-biases"
@@ -446,7 +470,7 @@ print("its score with cat is", (query[it] @ key[cat]).round(6))
 
 # %% [markdown] id="gauge-meaning"
 # Queries and keys have changed, and no score. In a word borrowed from physics, $G$ is a choice of **gauge**, and "entry 1 of the query asks
-# for somebody alive" is true in one gauge and false in the next. What may be read is $W$, whose rank is at most $d_k$.
+# for somebody alive" is true in one gauge and false in the next. What may be read is $W$, of rank at most $d_k$.
 #
 # But with RoPE $R_{s - t}$ stands between $G$ and its inverse. We gave every key head of SmolLM2 and its queries another gauge, drawn at
 # random: for each of the 32 pairs of features that RoPE turns a turn and a stretch (the inverse stretch for the keys), or any orthogonal
@@ -467,9 +491,9 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # Only the first kind changes nothing. The rotations forbid the others, and without rotations no gauge moves any logit by more than 0.001. But
 # one matrix for each head is, without new training, a worse model, as the last line shows.
 #
-# For one pair of features, turned by the angle $\theta$,
+# For one pair of features, turned by the angle $\theta$, and a $G$ of $2 \times 2$,
 #
-# $$R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
+# $$R_\theta G - G R_\theta = \sin(\theta)\, (J G - G J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
 # \label{rotation-commutator}$$
 #
 # So for $\sin\theta \ne 0$ a matrix commutes with the turn only if it commutes with the quarter turn $J$, and then it is a turn times a
@@ -478,13 +502,14 @@ print(f"{'trained, without rotations':27}", gauges.values("without rotations").r
 # %% [markdown] id="count"
 # ## Deeper: from how many new tokens on is absorbing a loss?
 #
-# For the scores of one head and $T$ new tokens, with a multiply-add as 2 FLOPs,
+# Below, *factored* applies one matrix after the other, as your step does, and *absorbed* has multiplied $W_Q W_K^\top$ out before. For the
+# scores of one head and $T$ new tokens, with a multiply-add as 2 FLOPs,
 #
 # $$F_{\mathrm{factored}} = 4\,T d\, d_k + 2\,T^2 d_k, \qquad F_{\mathrm{absorbed}} = 2\,T d^2 + 2\,T^2 d
 # \label{factored-and-absorbed-flops}$$
 #
-# so without a latent vector it always is one, if $d_k \le d / 2$. With latent vectors, from the query to the outputs of $H$ heads, one new
-# token takes
+# so without a latent vector absorbing is always a loss, if $d_k \le d / 2$. With latent vectors, from the query to the outputs of $H$ heads,
+# one new token takes, if all keys and values are made again (*naive*) or by your step,
 #
 # $$\begin{gathered}
 # F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \\
@@ -516,7 +541,7 @@ for form in ("naive", "factored", "absorbed"):
     print(f"{form:9}", *(f"{n:8.1f}" for n in flops))
 
 # %% [markdown] id="count-notice"
-# "Factored" is your step. The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above it everywhere, for what saves is
+# The last line multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out, and is above the second everywhere, for what saves is
 # the order of the products, not a new matrix. Exercise {task}`absorption-break-even` finds where the first two lines cross.
 #
 # The cache is the same in all three. For each token and layer, with $b$ bytes a number,

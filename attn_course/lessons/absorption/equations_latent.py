@@ -85,14 +85,14 @@ def _(normal, rng, n, m, d):
 
 @claim("rotation-commutator", rests_on="rope-blocks-absorption")
 def _(normal, rng, draw):
-    r"""R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
+    r"""R_\theta G - G R_\theta = \sin(\theta)\, (J G - G J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
     where one pair of features, turned by the angle theta: x R_theta
     R = cos(theta) I + sin(theta) J: only matrices that commute with a quarter turn (rotations times a number) let it pass.
-        they commute: \sin(\theta)\, (R_\theta W - W R_\theta) = 0
-        the other order: \, (J W - W J) -> (W J - J W)
+        they commute: \sin(\theta)\, (R_\theta G - G R_\theta) = 0
+        the other order: \, (J G - G J) -> (G J - J G)
     """
     theta = rng.uniform(0.2, 3) * (1, -1, 1)[draw]
-    return {r"R_\theta": reference.rope(np.eye(2), np.full(2, theta)), r"\theta": theta, "W": normal(2, 2)}
+    return {r"R_\theta": reference.rope(np.eye(2), np.full(2, theta)), r"\theta": theta, "G": normal(2, 2)}
 
 
 @claim("decoupled-rope-score", rests_on="rope-blocks-absorption")

@@ -422,4 +422,5 @@ ORDER = [
     "query-that-asks-latents",
     "head-with-biases-absorbed",
     "step-among-latents",
+    "key-with-rotary-part",
 ]

@@ -31,7 +31,7 @@ one number in a key: 5 1
     slips="""
         the scale left out
             ` / root, b_query @ w_key.T / root` -> , b_query @ w_key.T
-            both parts are to hold the scale: divide by the root of d_k
+            both parts must be divided by the root of d_k
         the row without the scale
             b_query @ w_key.T / root -> b_query @ w_key.T
             the matrix is right; the row belongs to the score as well, so it has the same scale
@@ -59,7 +59,8 @@ def my_absorbed(w_query, b_query, w_key, b_key):
 
     Write `my_absorbed(w_query, b_query, w_key, b_key)`. It returns the tuple $(W, v)$ of a matrix and a row: with the scores
     $x_i W x_j^\top + v\, x_j^\top$ the softmax gives the same weights as with those of {eq}`score-with-biases` divided by $\sqrt{d_k}$.
-    So both hold the scale. Leave out what the softmax does not see. `w_query` and `w_key` are $(d, d_k)$, $W$ is $(d, d)$, $v$ is $(d,)$.
+    So $W$ and $v$ are both already divided by $\sqrt{d_k}$. Leave out what the softmax does not see. `w_query` and `w_key` are
+    $(d, d_k)$, $W$ is $(d, d)$, $v$ is $(d,)$.
     """
     root = np.sqrt(w_query.shape[1])
     return w_query @ w_key.T / root, b_query @ w_key.T / root
@@ -125,3 +126,60 @@ def my_step(query, latent, up_key, up_value):
     terms = np.exp(scores - scores.max(axis=1, keepdims=True))
     averages = terms / terms.sum(axis=1, keepdims=True) @ latent
     return (averages[:, None] @ up_value)[:, 0]
+
+
+def _wide(normal, H, d_c, d_k, d_rope):
+    return {"up_key": normal(H, d_c, d_k), "d_rope": d_rope}
+
+
+WIDE = """
+three heads: 3 5 2 4
+one head, wide keys: 1 3 7 2
+two heads: 2 4 3 6
+"""
+
+
+@asked(
+    "key-with-rotary-part",
+    "One row for both parts",
+    kind="write",
+    equation="decoupled-rope-score",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="a key in two parts as one product",
+    your_turn=True,
+    cases=tried(_wide, WIDE),
+    slips="""
+        the rotary key lost
+            wide[:, d_c:, d_k:] = np.eye(d_rope) -> wide[:, d_c:, d_k:] = 0
+            k^R has to come out as it went in, behind the content: the lower right block is no zero
+        the rotary key summed
+            np.eye(d_rope) -> 1
+            with a block of ones each feature of the key is the sum of all of k^R; it has to be one of them
+        the rotary key first
+                wide[:, :d_c, :d_k] = up_key
+                wide[:, d_c:, d_k:] = np.eye(d_rope)
+                ->
+                wide[:, :d_c, d_rope:] = up_key
+                wide[:, d_c:, :d_rope] = np.eye(d_rope)
+            the content comes first in the key too, as it does in the query
+    """,
+    hints="""
+        Which columns of the wide matrix make the content, and which rows may they read?
+        Two blocks on the diagonal are not 0: one makes k^C of c, the other leaves k^R as it is.
+        Start from zeros; `wide[:, :d_c, :d_k] = up_key` and `wide[:, d_c:, d_k:] = np.eye(d_rope)`
+    """,
+)
+def my_wide(up_key, d_rope):
+    r"""(H, d_c, d_k) -> (H, d_c + d_rope, d_k + d_rope).
+
+    Write `my_wide(up_key, d_rope)`. It returns `wide`, an array of shape `(H, d_c + d_rope, d_k + d_rope)`: whatever the rows $c$ and
+    $k^R$ of $d_c$ and `d_rope` numbers are, $[\,c,\, k^R\,]$ times `wide[h]` is the key $[\,c\,W_{UK},\, k^R\,]$ of head $h$. $W_{UK}$ is
+    `up_key[h]`, and $k^R$ is already turned.
+    """
+    n_heads, d_c, d_k = up_key.shape
+    wide = np.zeros((n_heads, d_c + d_rope, d_k + d_rope))
+    wide[:, :d_c, :d_k] = up_key
+    wide[:, d_c:, d_k:] = np.eye(d_rope)
+    return wide

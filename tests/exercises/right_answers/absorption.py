@@ -123,6 +123,15 @@ def absorbed_in_torch(w_query, b_query, w_key, b_key):
     return torch.einsum("ac,bc->ab", w_query, w_key) * len(b_query) ** -0.5, w_key @ b_query * len(b_query) ** -0.5
 
 
+def wide_by_blocks(up_key, d_rope):
+    below, right = np.zeros((d_rope, up_key.shape[2])), np.zeros((up_key.shape[1], d_rope))
+    return np.array([np.block([[up, right], [below, np.identity(d_rope)]]) for up in up_key])
+
+
+def wide_in_torch(up_key, d_rope):
+    return torch.stack([torch.block_diag(up, torch.eye(d_rope)) for up in torch.from_numpy(up_key).float()])
+
+
 def step_head_by_head(query, latent, up_key, up_value):
     heads = zip(query, up_key, up_value, strict=True)
     return np.array([_softmax(latent @ (up @ q) / math.sqrt(len(q))) @ latent @ out for q, up, out in heads])
@@ -150,6 +159,7 @@ RIGHT = {
     "latent-decoding-step": [step_with_one_wide_key, step_in_torch],
     "head-with-biases-absorbed": [absorbed_with_a_constant_feature, absorbed_in_torch],
     "step-among-latents": [step_head_by_head, step_with_keys_made],
+    "key-with-rotary-part": [wide_by_blocks, wide_in_torch],
     "absorb-projections-and-biases": [
         [
             r"(x_i W_Q + b_Q) \, \bigl( x_j W_K + b_K \bigr)^{\top}",

@@ -277,17 +277,17 @@ print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is the sum of all values,
-# whatever the query. The model also tries their plain mean, which has the right size but no choice either:
+# whatever the query.
 
 # %% id="real-broken" tags=["live"]
 if model.is_here:
-    for f in (one, lambda q, k, v: v.mean(axis=-2, keepdims=True)):
+    for f in (one, lambda q, k, v: v.mean(axis=-2, keepdims=True)):  # the sum, the mean
         model.attend = f
         print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine the sum wrote ",, the the (", and the mean ",,,,,". So the size is not all: without a choice by the query this model cannot
-# write.
+# On our machine the sum wrote ",, the the (". The plain mean has the right size, but no choice by the query either, and wrote ",,,,,". So
+# the size is not all: without that choice this model cannot write.
 
 # %% [markdown] id="fade"
 # ## Is the right line enough for a book?

@@ -1,15 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# In 2022 a reader of a collection of annotated papers stopped at one line of an attention layer, whose scores had the axes (batch, query,
+# In 2022 a reader of annotated papers stopped at one line of an attention layer, whose scores had the axes (batch, query,
 # key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The reader had trained a model that draws pictures, once with axis 1 and once with axis 2, and reported pictures about equally good.
-# **Is the line wrong, and how would you know?** To judge it, you write your own, which in the end runs a language model.
+# The reader had trained a model that draws pictures, with axis 1 and with axis 2, and reported pictures about equally good.
+# **Is the line wrong, and how would you know?** You write your own, which in the end runs a language model.
 #
 # **You need** matrix products, $e^x$, NumPy. **Time:** 57 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
@@ -17,18 +17,18 @@
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# That the line runs proves nothing: we want a number that no program made. For *The cat sat because it was tired* we say by hand how
-# much each word is alive, tells what somebody does or is, and is open, as a pronoun waits for its noun.
+# We want a number that no program made. For *The cat sat because it was tired* we give each word three numbers by hand: how alive it is,
+# how much it tells of what somebody does or is, and how much it waits for another word, as "it" and "the" wait for a noun.
 
 # %% id="who-code"
 import numpy as np
 
 words = ["the", "cat", "sat", "because", "it", "was", "tired"]
-alive = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
+lives = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
 tells = np.array([0.0, 0, 2, 0, 0, 1, 2])
-opens = np.array([1.0, 0, 0, 0, 2, 0, 0])
+waits = np.array([1.0, 0, 0, 0, 2, 0, 0])
 
-K = np.stack([alive, tells, opens, alive - tells], axis=1)  # a key in each row
+K = np.stack([lives, tells, waits, lives - tells], axis=1)  # a key in each row
 q = np.array([0.0, 2, 0, 0])  # what "cat" asks for
 for word, key in zip(words, K, strict=True):
     print(f"{word:8}", *(f"{entry:2.0f}" for entry in key), f"   q . k = {q @ key:.0f}")
@@ -36,8 +36,8 @@ for word, key in zip(words, K, strict=True):
 # %% [markdown] id="who-asks"
 # A **key** is what a word shows to those who ask; its fourth number, a difference, helps those who look for somebody alive. A **query** is
 # what a word asks for. This one belongs to "cat", which wants to know what is told about it, so it counts the second number twice and
-# ignores the others. The dot product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. The lit part of
-# this machine is what we build from here:
+# ignores the others. The dot product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. We build the lit
+# part of this machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -46,23 +46,22 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is 4 much? That depends on how many products we add up. If all entries of $q$ and $k$ are independent, with mean 0 and variance 1, each
-# product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent terms add:
+# Is 4 much? That depends on $d_k$, the number of entries of a key, since so many products are added. If all entries of $q$ and $k$ are
+# independent, with mean 0 and variance 1, each product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent terms add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{a=1}^{d_k} \mathrm{Var}[q_a k_a] = d_k$$
 #
 # So the dot product of two such vectors is typically about $\sqrt{d_k}$ in size. We divide by this root, so that chance alone makes no
-# larger scores in a wide layer than in a narrow one. (Lesson {lesson}`scaling` trains a layer without it.) Here $d_k = 4$, and **score**
-# from now on means the divided number: 2, 1 or 0.
+# larger scores in a wide layer than in a narrow one. Here $d_k = 4$, and **score** from now on means the divided number: 2, 1 or 0.
 
 # %% [markdown] id="by-hand-weights"
 # Next, the scores become shares of a whole. The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where
-# $e^2 \approx 7.4$ and $e \approx 2.7$. No power is negative, and whoever leads by 1 gets $e$ times as much. Each word also has a **value**,
-# numbers that it hands on, and the output averages the values with these weights. **Predict** which share the four words with score 0
-# get together.
+# $e^2 \approx 7.4$ and $e \approx 2.7$. This step is the **softmax**. No power is negative, and whoever leads by 1 gets $e$ times as much.
+# Each word also has a **value**, numbers that it hands on, and the output averages the values with these weights. **Predict** which share
+# the four words with score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
-V = np.stack([alive, tells, opens], axis=1)  # a value in each row
+V = np.stack([lives, tells, waits], axis=1)  # a value in each row
 powers = np.exp(K @ q / np.sqrt(4))
 weights = powers / powers.sum()
 figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
@@ -70,8 +69,7 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # The four words get 0.19, although they have nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. The seven
 # powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired" get
-# $7.4 / 21.5 \approx 0.344$ each, the number that we trust. And how much does the output tell? These two tell 2 and "was" tells 1, so it is
-# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
+# $7.4 / 21.5 \approx 0.344$ each, the number that we trust. The output tells $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
 # Any query can do the same. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, the rows of $K$ and $V$, the steps
@@ -83,14 +81,14 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # %% [markdown] id="all-queries"
 # ## From one query to a batch
 #
-# The line of 2022 works on many queries of many pictures at once, and to judge it we must do the same. Let $q_i$ be row $i$ of a matrix
+# The line of 2022 works on many queries of many pictures at once, and so must we. Let $q_i$ be row $i$ of a matrix
 # $Q$ with $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
-# A batch puts one more axis in front, and several heads yet another, so positions and features are always the last two. NumPy's `@`
-# multiplies the last two and carries the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two, while `a.T` would reverse the
-# order of all axes.
+# A batch puts one more axis in front, and several heads (attentions side by side, each with its own $Q$, $K$ and $V$) yet another, so
+# positions and features are always the last two. NumPy's `@` multiplies the last two and carries the leading ones along;
+# `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -106,8 +104,9 @@ check("all-scores", my_scores)
 # ```
 
 # %% [markdown] id="matrix"
-# Row $i$ of the scores belongs to one query, and its softmax is row $i$ of a matrix $P$ of weights. The average of the values is again a row
-# times a column. So all outputs together are $P\,V$, and this is the first equation of the Transformer paper:
+# Row $i$ of the scores belongs to one query, and its softmax is row $i$ of a matrix $P$ of weights. Entry $c$ of output $i$ is row $i$ of
+# $P$ times column $c$ of $V$. So all outputs together are $P\,V$, and with a softmax of each row this is the first equation of the
+# Transformer paper:
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
@@ -134,9 +133,9 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## The line on trial
 #
-# Your function is called `attend` from here on. (Until you write it, the course's stands in.) Beside it stand two suspects, which should
-# compute the same. In `one` the powers are divided by their sum over the queries, axis $-2$ of (batch, query, key), just as in the line of
-# 2022. In `two`, batch and positions are joined to one axis.
+# Your function is called `attend` from here on. (Until you write it, the course's stands in.) Two suspects claim to compute the same. In
+# `one` the powers are divided by their sum over the queries, which are axis $-2$ here and were axis 1 in the line of 2022. In `two`, batch
+# and positions are joined to one axis.
 
 # %% id="spot-code"
 from attn_course.reference import attention
@@ -155,8 +154,8 @@ def two(q, k, v):
 
 
 # %% [markdown] id="spot-charge"
-# All three return arrays of the same shape, so shapes cannot judge them. But what is an axis? It is an index, here the one that the sum
-# runs over, and that must be the index of the keys:
+# For three axes all return arrays of the same shape, so shapes cannot judge them. What can? The sum of a softmax runs over one index, and
+# that must be the index of the keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
@@ -165,12 +164,12 @@ def two(q, k, v):
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
 # %% [markdown] id="spot-predict"
-# Each formula becomes a test. In the first all seven words ask, with queries made by hand as well, and the identity matrix takes the place of
-# the values. As $P I = P$, the output is then the weights themselves, and "cat" must give "sat" 0.344. The second test takes the sentence
-# twice, changes the keys of the second copy, and checks that the first copy keeps its outputs. **Predict** which function fails which test.
+# Each formula becomes a test. In the first, a batch of one sentence, all seven words ask, with queries made by hand as well, and the values
+# are the identity matrix. As $P I = P$, the output is then the weights, and "cat" must give "sat" 0.344. The second test takes the sentence
+# twice, changes the keys of the second copy, and checks that the first keeps its outputs. **Predict** which function fails which test.
 
 # %% id="spot-table" tags=["predicted"]
-Q = np.stack([tells + opens, alive, -opens, tells + opens], axis=1)  # row 1 is q
+Q = np.stack([tells + waits, lives, -waits, tells + waits], axis=1)  # row 1 is q
 
 
 def by_hand(f):
@@ -198,35 +197,61 @@ maps = {name: f(Q, K, np.eye(7)) for name, f in {"attend": attend, "one": one}.i
 figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
-# In `one` each key shares out a weight of 1 among the queries, and a query gets whatever comes to it: "cat" more than 2, "the" little more
-# than a half. So the line of 2022 is wrong, and a single number says so. "That's a typo and a big bug!" was the author's answer. Yet if the
-# reader's report is right, such a mistake need not show in training: the network may learn its way around it, or hardly need the layer.
+# In `one` each key shares out a weight of 1 among the queries, so "cat" gets more than 2. The line of 2022 is wrong, and a single number
+# says so. "That's a typo and a big bug!" was the author's answer.
 
 # %% [markdown] id="layer"
-# ## In a layer, and in a language model
+# ## In training, and in a language model
 #
-# Your function has passed; now it has to work with others. In a Transformer three matrices make queries, keys and values from the same
-# words $X$, and a fourth mixes what comes out. We take these four out of PyTorch's own layer, which keeps them transposed and three of them
-# in one array, and put your function between them:
+# Then why were the pictures about equally good? We train a small layer, on pictures of four random pixels of variance 1. As in a
+# Transformer, three learned matrices, here side by side in `W`, make queries, keys and values from the same rows $X$. A row holds a pixel
+# and, as zeros and a one, its place.
 
-# %% id="layer-compare"
+# %% id="train-code"
 import torch
 
-options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(8, 1, **options)  # 8 features, 1 head
-W_q, W_k, W_v = (w.T.detach().numpy() for w in theirs.in_proj_weight.chunk(3))
-W_o = theirs.out_proj.weight.T.detach().numpy()
 
-X = np.random.default_rng(5).normal(size=(3, 5, 8))  # 3 sentences of 5 words
-mine = attend(X @ W_q, X @ W_k, X @ W_v) @ W_o
-x = torch.tensor(X)
-expected = theirs(x, x, x)[0].detach().numpy()  # it also returns weights
-print("my layer and PyTorch's agree:", np.allclose(mine, expected))
+def errors_of(axis, brightest):
+    draw = np.random.default_rng(0).normal
+    W = torch.tensor(draw(0, 0.5, (3, 1, 5, 9)), requires_grad=True)  # three starts
+    optimizer = torch.optim.Adam([W], lr=0.1)
+    for _ in range(300):
+        pixels = torch.tensor(draw(size=(200, 4, 1)))
+        wanted = pixels.amax(1, keepdim=True) if brightest else pixels.flip(1)
+        X = torch.cat([pixels, torch.eye(4).expand(200, 4, 4)], dim=2)
+        q, k, v = (X @ W).split((4, 4, 1), dim=-1)
+        z = (q @ k.mT / 2).softmax(axis) @ v
+        errors = (z - wanted).square().mean((1, 2, 3))
+        W.grad = torch.autograd.grad(errors.sum(), W)[0]
+        optimizer.step()
+    return errors
+
+
+# %% [markdown] id="train-predict"
+# In one job each place must return the opposite pixel, as in a mirror, in the other the brightest of the four. **Predict** at
+# which job the wrong axis fails.
+
+# %% id="train-run" tags=["predicted"]
+for job, brightest in {"opposite": False, "brightest": True}.items():
+    for axis in (-1, -2):
+        errors = errors_of(axis, brightest)
+        print(f"{job:9}  axis {axis}:", torch.round(errors, decimals=2).tolist())
+
+# %% [markdown] id="train-answer" tags=["answer"]
+# Only at the brightest, from all three starts. Opposite pixels it learns as well as the right axis, since each key is wanted by one query,
+# which gets its whole weight. For the brightest, add up all outputs. As the weights of each key sum to 1 over the queries, the scores drop
+# out:
+#
+# $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
+#
+# If all four want the same key, the sum must be four times its value, and no score can bring that about. Perhaps the pictures were equally
+# good because their pixels wanted different keys; we have not trained that model.
 
 # %% [markdown] id="real"
-# Does it also run a model that people use? SmolLM2 has 30 such layers, with nine heads each. `language_model()` loads its matrices, and for
-# every token each layer calls the function that we name. Only the newest token asks, so the queries have the shape (9, 1, 64). Keys and
-# values, (9, $T_k$, 64), are those of all tokens so far, kept in the **KV cache**. Later tokens do not exist yet, so none has to be hidden.
+# Does your function run a model that people use? SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and prepares
+# queries, keys and values; for every token each layer calls the function that we name. Our loop feeds even the start token by token, so
+# only the newest asks, with queries of the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are those of all tokens so far, kept in the
+# **KV cache**. Later tokens do not exist yet, so none has to be hidden, and the scores stay below 40 in size here, too.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -234,17 +259,16 @@ from attn_course import language_model
 model = language_model()
 
 # %% id="real-writes"
-starts = ["The sun rises in the east and", "One, two, three, four,"]
-starts += ["My favourite animal is the cat because"]
-pytorch = [model.write(start, tokens=5) for start in starts]  # PyTorch's attention
+start = "The sun rises in the east and"
+pytorch = model.write(start, tokens=5)  # PyTorch's attention
 model.attend = attend  # yours, in all 30 layers
-yours = [model.write(start, tokens=5) for start in starts]
-print(*yours, sep="\n")
+yours = model.write(start, tokens=5)
+print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your four lines (or the course's) wrote this. Would it still write with `one`? Try our sentence first, with
-# a single query, as in the model. **Predict** the seven weights that `one` gives.
+# Your four lines (or the course's) wrote this, if the model is on your machine. And with `one`? Try our sentence first, with a single
+# query, as in the model. **Predict** the seven weights that `one` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -257,30 +281,24 @@ print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
 
 # %% id="real-broken" tags=["live"]
 if model.is_here:
-    model.attend = one
-    print(model.write(starts[0], tokens=5))
+    for f in (one, lambda q, k, v: v.mean(axis=-2, keepdims=True)):  # the sum, the mean
+        model.attend = f
+        print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine it went on with ",, the the (". Unlike the model of 2022, this one had learned with the right softmax.
+# On our machine the sum wrote ",, the the (". The plain mean has the right size, but no choice by the query either, and wrote ",,,,,". So
+# the size is not all: without that choice this model cannot write.
 
 # %% [markdown] id="fade"
 # ## Is the right line enough for a book?
 #
-# Our sentence has seven words, and a book 100,000 tokens. What is left of one word there? With the weights of row $i$, output $i$ is
+# Our sentence has seven words, and a book 100,000 tokens. With the weights of row $i$, output $i$ is
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
 # an average whose weights sum to 1, so every further key takes something from the others. Let one score lead all others, which are equal,
-# by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets $1097 / (1097 + 99) \approx 0.92$ of the weight. **Predict** its
-# share beside 99,999.
-
-# %% id="fade-code" tags=["predicted"]
-for n in (100, 1000, 100_000):
-    powers = np.exp(np.array([7.0] + [0.0] * (n - 1)))
-    print(f"{n:7d} keys: {powers[0] / powers.sum():.2f} of the weight")
-
-# %% [markdown] id="fade-answer" tags=["answer"]
-# It gets $1097 / (1097 + 99{,}999)$, about a hundredth, because the others are so many.
+# by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets $1097 / (1097 + 99) \approx 0.92$ of the weight, beside 99,999 about
+# a hundredth.
 
 # %% [markdown] id="fade-read"
 # Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$, which is $(n - 1)\, p / (1 - p)$, and take
@@ -289,24 +307,21 @@ for n in (100, 1000, 100_000):
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
-# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$, and with each doubling of the
-# text about $\ln 2 \approx 0.7$ more. If queries and keys have bounded norms, leads are bounded too, and cannot follow (Veličković et al.,
-# 2024).
+# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$ over equal others, and with
+# each doubling of the text about $\ln 2 \approx 0.7$ more. Where queries and keys keep bounded norms, leads are bounded too, and cannot
+# follow (Veličković et al., 2024).
 
 # %% [markdown] id="cost"
-# And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, and $P V$ has $T_q d_v$ entries of $T_k$ terms. If a multiplication and its
-# addition count as 2 operations, the two products take
+# And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms and $P V$ has $T_q d_v$ of $T_k$ terms, each with 2 operations (FLOPs), a
+# multiplication and an addition:
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
-#
-# With 100,000 queries and keys, the scores of one head in one layer are $10^{10}$ numbers, 20 GB at 2 bytes each. Lesson {lesson}`flash`
-# does not store them.
 
 # %% [markdown] id="own"
 # ## Try anybody's attention
 #
-# These lines need only PyTorch. They try its own attention; put that of your project in its place, or what a chatbot gives you. Then
-# change the first query, and work out its number by hand.
+# These lines need only PyTorch. They try its own attention; put that of your project in its place, or what a chatbot gives you. Then change
+# the first query and its number. An attention that passes both tests may still have other mistakes.
 
 # %% id="own-code"
 import torch
@@ -319,8 +334,9 @@ number = 0.665  # by hand: 7.39 / (7.39 + 2.72 + 1), its weight for the first ke
 P = suspect(q[None], k[None], torch.eye(3)[None])[0]
 print("by hand:", abs(P[0, 0].item() - number) < 0.001)
 
-q, v = torch.stack([q, q]), torch.stack([k, k])
-alone = torch.allclose(suspect(q, v, v)[0], suspect(q, torch.stack([k, 3 * k]), v)[0])
+asked, twice = torch.stack([q, q]), torch.stack([k, k])  # twice: the values, too
+changed = suspect(asked, torch.stack([k, 3 * k]), twice)
+alone = torch.allclose(suspect(asked, twice, twice)[0], changed[0])
 print("alone:  ", alone)
 
 # %% id="verify-lesson"
@@ -333,7 +349,7 @@ verify_lesson("attention")
 # |---|---|---|
 # | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
 # | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
-# | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
+# | average of the values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
 # | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | number of operations |
 
 # %% [markdown] id="summary"
@@ -343,8 +359,9 @@ verify_lesson("attention")
 # - A number by hand and a second sentence that changes find the two mistakes shown here.
 # - The weights of a query sum to 1, so in a longer text a word must lead by more to keep its share.
 #
-# Is the line wrong? Yes, and one number made by hand says so. A language model writes with yours, but how did its matrices learn?
-# After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to find out.
+# Is the line wrong? Yes, and one number made by hand says so, while training may not. A language model
+# writes with yours, but how did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
+# {lesson}`gradients` runs the machine backwards to find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key?
@@ -368,8 +385,8 @@ print(f"10,000 queries: the largest weight of k_1 is {p[:, 0].max():.3f}")
 # $\sqrt{ab}$. As $(\sqrt a - \sqrt b)^2 \ge 0$, this is at most half of $a + b$, and so at most a third of $a + b + \sqrt{ab}$.
 
 # %% [markdown] id="plane"
-# Let the values be $1$, $-1$ and $0.4$. The left picture shows the output for each query of a plane: it has no region for $k_1$. On the right
-# all keys are stretched or shrunk to the length 5.
+# Let the values be $1$, $-1$ and $0.4$. The left picture shows the output for each query of a plane: it has no region for $k_1$. On the
+# right all keys are stretched or shrunk to the length 5.
 
 # %% id="plane-figure"
 axis = np.linspace(-6.0, 6.0, 121)

@@ -121,9 +121,9 @@ one key: 5 1 3 2 7
 def my_batched_attention(query, key, value):
     r"""The outputs of attention, with or without leading axes.
 
-    Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and
-    $(\ldots, T_k, d_v)$ with the same leading axes: none, one or more. It returns the outputs, $(\ldots, T_q, d_v)$. Write the softmax
-    yourself; one of the course or of a library is not accepted. Scores stay below 40 in size, so no maximum has to be subtracted.
+    Write `my_batched_attention(query, key, value)`: the outputs, $(\ldots, T_q, d_v)$, for queries and keys as before and float64 values
+    $(\ldots, T_k, d_v)$. Write the softmax yourself; one of the course or of a library is not accepted. Scores stay below 40 in size,
+    so no maximum has to be subtracted.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     terms = np.exp(scores)

@@ -187,9 +187,3 @@ def my_start(x, w_query, w_key):
     """
     scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
     return w_query / np.sqrt(scores.var(axis=-1).mean())
-
-
-def unit_start(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    """W_Q times the factor that gives the rows of x a mean variance of 1: what the lesson goes on with if its reader has written none."""
-    scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
-    return w_query / np.sqrt(scores.var(axis=-1).mean())

@@ -530,4 +530,5 @@ ORDER = [
     "correlated-entries-variance",
     "divisor-for-sparse-entries",
     "unit-row-variance",
+    "lift-the-silent",
 ]

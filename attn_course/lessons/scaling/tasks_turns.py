@@ -189,7 +189,76 @@ def my_start(x, w_query, w_key):
     return w_query / np.sqrt(scores.var(axis=-1).mean())
 
 
-def unit_start(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    """W_Q times the factor that gives the rows of x a mean variance of 1: what the lesson goes on with if its reader has written none."""
-    scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
-    return w_query / np.sqrt(scores.var(axis=-1).mean())
+def _short_and_long(normal, n, d):
+    """Gradients of which every third is far shorter than 0.01, and the fifth is 0; entries of the others may be small too."""
+    shrink = np.where(np.arange(n) % 3 == 1, 1e-4, 0.5)[:, None]
+    shrink[4:5] = 0
+    draws = normal(n, d)
+    return {"g": shrink * draws * abs(draws)}
+
+
+GRADIENTS = """
+more queries than keys: 17 7
+fewer: 5 11
+one silent, one loud: 2 13
+one item: 5 1
+"""
+
+
+@asked(
+    "lift-the-silent",
+    "Lift the silent queries",
+    kind="write",
+    equation="softmax-vector-jacobian-product",
+    points=1,
+    difficulty=1,
+    minutes=3,
+    trains="a control that changes one thing",
+    your_turn=True,
+    cases=tried(_short_and_long, GRADIENTS),
+    slips="""
+        all queries
+            np.where(length < 0.01, g / length * length.mean(), g) -> g / length * length.mean()
+            a row that is not silent must stay as it is
+        the loud ones
+            < 0.01 -> >= 0.01
+            lift the rows whose length is below 0.01, and leave the others
+        entry by entry
+            np.where(length -> np.where(np.abs(g)
+            a query is silent if its whole row is short: compare the length, not each entry
+        down the columns
+            axis=1 -> axis=0
+            the gradient of a query is a row: take the length along `axis=1`
+        the direction forgotten
+            g / length * length.mean() -> length.mean()
+            a lifted row must keep its direction: divide it by its length first
+        multiplied only
+            g / length * -> g *
+            divide the row by its own length first, so that it gets the mean length
+        the mean of the silent
+            length.mean(), g) -> length[length < 0.01].mean(), g)
+            the new length is the mean over all rows of the batch
+    """,
+    hints="""
+        Start from `equal`, which does this to all rows.
+        `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere. What is the condition?
+        np.where(length < 0.01, ..., g)
+    """,
+    why="""
+        The loud rows stay as they are, so whatever is won back, the silent ones have lost.
+    """,
+)
+def my_lift(g):
+    r"""g (n, n_items) -> the same shape.
+
+    Write a third way: `my_lift(g)` gives each silent row of `g`, one shorter than 0.01, the mean length of all rows, and leaves its
+    direction. A row of zeros, and all other rows, stay as they are.
+    """
+    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
+    return np.where(length < 0.01, g / length * length.mean(), g)
+
+
+def lifted(g: np.ndarray) -> np.ndarray:
+    """Gradients whose silent rows have the mean length: what the lesson goes on with if its reader has written none."""
+    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
+    return np.where(length < 0.01, g / length * length.mean(), g)

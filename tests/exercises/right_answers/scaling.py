@@ -56,6 +56,18 @@ def start_from_squared_leads(x, w_query, w_key):
     return w_query / math.sqrt((leads**2).mean() / 2)
 
 
+def lifted_in_torch(g):
+    g = torch.tensor(g, dtype=torch.float32)
+    lengths = g.square().sum(1, keepdim=True).sqrt()
+    return torch.where(lengths >= 0.01, g, torch.nn.functional.normalize(g, dim=1) * lengths.mean())
+
+
+def lifted_row_by_row(g):
+    lengths = [math.hypot(*row) for row in g]
+    mean = sum(lengths) / len(lengths)
+    return np.array([row if length >= 0.01 or length == 0 else row * (mean / length) for row, length in zip(g, lengths, strict=True)])
+
+
 RIGHT = {
     "start-score-variance": [
         lambda: (768 * 2 / (768 + 64)) ** 2,
@@ -88,6 +100,7 @@ RIGHT = {
     ],
     "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}", r"p\, d_k^{1/2}"],
     "unit-row-variance": [start_in_torch, start_from_squared_leads],
+    "lift-the-silent": [lifted_in_torch, lifted_row_by_row],
     "weights-under-a-scale": [
         r"\sum_{j \ne i} w_i w_j (s_i - s_j)",
         r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",

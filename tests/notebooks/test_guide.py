@@ -342,5 +342,5 @@ def test_an_equation_inserted_in_the_middle_changes_two_files_and_what_is_built(
         ["build", SLUG],
     ]
     assert tried(root, insert) == [[]]
-    assert changed(before, contents(root)) == sorted([LESSON_PY, EQUATIONS_PY, *BUILT, "attn_course/numbers.json"])
+    assert changed(before, contents(root)) == sorted([LESSON_PY, EQUATIONS_PY, *BUILT, "attn_course/numbers.json", "README.md"])
     assert "\\tag{" + f"{NUMBER}.2" + "}" in next(cell for cell in read(root, BUILT[0]).cells if cell.id == "sum").source

@@ -65,7 +65,7 @@ class Fingerprints:
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text("utf-8", "backslashreplace"))]
             shown = [text, *(part for name, part in zip(names, parts[1::2], strict=True) if _SHOWN.match(name))]
-            said = {each for part in shown for each in self.numbering.said(_RESTS_ON.sub("", part))}
+            said = {each for part in shown for each in self.numbering.said(unit.slug, _RESTS_ON.sub("", part))}
             parts += [title_of(unit)] if unit.is_sheet else []
             if any(is_called(text, listing) for listing in LISTINGS):
                 parts += map(repr, lessons(unit.root))

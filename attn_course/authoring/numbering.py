@@ -32,6 +32,7 @@ _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
 _ASKED = re.compile(r'\basked(?:_formula|_cell)?\(\s*"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
+_SECTION_ROLE = re.compile(r"\{section\}`(?:([a-z0-9_]+)/)?([a-z0-9_-]+)`")
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,11 @@ class Numbering:
                 raise AuthoringError(f"{name}: line {place + 1}: {error}") from None
         return "\n".join(lines)
 
-    def said(self, text: str) -> list[str]:
-        """Return "name=number" for every name of the course that a text says in quotes or in a role."""
-        return sorted(each for word in _words(text) for each in self._known.get(word, ()))
+    def said(self, slug: str, text: str) -> list[str]:
+        """Return "name=number" for every name of the course that a text of a lesson says in quotes or in a role."""
+        sections = {(lesson or slug, cell) for lesson, cell in _SECTION_ROLE.findall(text)} & self.sections.keys()
+        found = [f"section {lesson}/{cell}={self.sections[lesson, cell]}" for lesson, cell in sections]
+        return sorted([*found, *(each for word in _words(text) for each in self._known.get(word, ()))])
 
     @functools.cached_property
     def _known(self) -> dict[str, list[str]]:

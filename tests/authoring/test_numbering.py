@@ -7,7 +7,7 @@ import pytest
 
 from attn_course import numbers
 from attn_course.authoring import AuthoringError
-from attn_course.authoring.numbering import as_text, numbering
+from attn_course.authoring.numbering import Numbering, as_text, numbering
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {
@@ -32,6 +32,13 @@ def test_the_committed_numbers_are_those_of_the_sources():
 )
 def test_a_role_becomes_a_number(text, shown):
     assert numbers.cite(text, KNOWN, {"begin": "7.3"}) == shown
+
+
+def test_what_a_text_says_with_a_number_makes_it_stale_when_the_number_changes():
+    counted = Numbering(KNOWN, {("toy", "begin"): "7.3", ("later", "end"): "8.1"}, {})
+    text = "{eq}`mean`, {section}`begin`, {section}`later/end`, {section}`toy/nowhere`"
+    assert counted.said("toy", text) == ["mean=7.2", "section later/end=8.1", "section toy/begin=7.3"]
+    assert counted.said("later", "{section}`begin`") == []
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,9 @@ def _glue(app: "Sphinx", doctree: nodes.document, page: str) -> None:
         after = node.next_node(descend=False, siblings=True)
         if isinstance(after, nodes.Text) and after.astext()[:1] in tuple(",.;:!?)"):
             sign, rest = after.astext()[0], after.astext()[1:]
-            after.parent.replace(after, nodes.Text(rest))
+            siblings = after.parent.children
+            place = next(at for at, one in enumerate(siblings) if one is after)  # another one may say the same
+            after.parent[place] = nodes.Text(rest)
             glued = nodes.inline(classes=["glued"])
             node.replace_self(glued)
             glued += [node, nodes.Text(sign)]

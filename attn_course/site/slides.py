@@ -39,7 +39,7 @@ POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen 
 GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
-CLAIM = re.compile(r'<text (?:x="10.08" y="|transform="translate\(10.08 )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
+CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
@@ -490,7 +490,7 @@ def _drawn(words: str, svg: str) -> str:
 
 def _claimed(html: str) -> tuple[str, str]:
     """What a picture claims, or a card asks, and the picture without it."""
-    if found := re.match(r'<img [^>]*data-claim="(.+?)"', html):
+    if found := re.match(r'<img [^>]*data-claim="([^"]+)"', html):
         return found[1], html
     if found := CAPTION.search(html):
         claim, more = found[1].removesuffix("."), f"<figcaption>{found[2]}</figcaption>" if found[2] else ""

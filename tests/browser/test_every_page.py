@@ -183,6 +183,7 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert page.locator("#attn-machine-backwards .attn-frame").evaluate("one => one.scrollWidth <= one.clientWidth")
     assert page.locator(".toc-group").text_content() == "Deeper"
     page.goto((site / "softmax-exercises.html").as_uri())
+    assert 'and ".' in page.locator("p", has_text="It has to hold for both signs of").inner_text(), "a stop stays where it stood"
     hints = page.locator("section#task-2-2-the-most-undecided-weights summary")
     assert [hints.nth(n).is_visible() for n in range(3)] == [True, False, False]
     hints.first.press("Enter")

@@ -109,7 +109,7 @@ def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_cod
 
 
 PLOT = (
-    '<svg width="9" height="5" viewBox="0 0 400 200"><text x="10.08" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
+    '<svg width="9" height="5" viewBox="0 0 400 200"><text x="4.32" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
     '<text x="1" y="50">3</text></svg>'
 )
 
@@ -155,6 +155,7 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         faults = [one for one in seen if max(one["height"], one["bottom"]) > 720 or one["width"] > 1280]
         faults += [one for one in seen if one["out"] or one["scrolls"] or one["spills"]]
         assert faults == []
+        assert [slide.heading for slide in deck.slides if "data-" in slide.heading] == []
         assert min(one["size"] for one in seen) > 0.7
         assert {size for one in seen for size in one["code"]} == {24}
         assert min(one["letters"] for one in seen) >= 16  # the last row reads them

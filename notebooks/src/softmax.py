@@ -101,7 +101,7 @@ for temperature in ("0.5", "1", "2"):
 # ## Scores that are too large
 #
 # SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
-# `inf`, and `inf / inf` is `nan`, not a number. Here are the weights of the three best tokens, as if there were no others (so "Paris" gets
+# `inf`, and `inf / inf` is `nan`. Here are the weights of the three best tokens, as if there were no others (so "Paris" gets
 # more than before), with the code of section {section}`hook` and with the maximum subtracted first:
 
 # %% id="overflow-code"
@@ -182,8 +182,8 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# Cross-entropy, the winner, first. It is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called
-# **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
+# Cross-entropy, the winner, first. It is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last
+# term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
 # log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
@@ -200,8 +200,8 @@ figures.race(paths)
 # ## Who pays?
 #
 # And the loser? Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, the very same numbers. But a step moves scores,
-# and as the weights sum to 1, a token can only gain what others lose. Go back to the row of "it", and raise the score of "tired"
-# a little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
+# and as the weights sum to 1, a token can only gain what others lose. In the row of "it" raise the score of "tired" a
+# little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
 # the same?
 
 # %% id="jacobian-code" tags=["predicted"]
@@ -216,8 +216,8 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all, and each of the others pays about in proportion to its weight.
 
 # %% [markdown] id="jacobian"
-# How much exactly? Let all scores move in time, at the rates $r_j = dz_j / dt$. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the
-# rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate
+# How much exactly? Let all scores move with the time $t$, at the rates $r_j = dz_j / dt$. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves
+# at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate
 # $r_i - \bar r$, and $s_i$ itself moves $s_i$ times as fast:
 #
 # $$\frac{d s_i}{dt} = s_i\, (r_i - \bar r)$$
@@ -242,13 +242,14 @@ check("softmax-derivative", my_formula)
 #
 # Let a model be sure, and no score move fast. One token has nearly all the weight, so $\bar r$ is nearly the rate of its own score, and its
 # weight hardly moves. Every other token has a tiny weight $s_i$, which hardly moves either. The loss depends on the weights alone, and the
-# squared error's slopes along them lie between $-1$ and $1$. So it hardly moves, too.
+# squared error's slopes along them lie between $-1$ and $1$. So it hardly moves, too, and the steps, which follow its slopes along the
+# scores, are tiny.
 #
 # How fast is it exactly? By the chain rule a loss with the slopes $g_i$ along the weights, here $s_i - \delta_{iy}$, moves at the rate
 # $\sum_i g_i\, ds_i / dt$.
 
 # %% [markdown] id="by-hand"
-# **By hand.** Let the model still be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
+# **By hand.** Let the model be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
 # score fall and the third rise, $r = (-1, 0, 1)$. Then $\bar r = -0.5 + 0.2 = -0.3$, and the weights move at the rates
 # $0.5 \cdot (-0.7) = -0.35$, $0.3 \cdot 0.3 = 0.09$ and $0.2 \cdot 1.3 = 0.26$. So the loss moves at the rate
 # $0.5 \cdot (-0.35) + 0.3 \cdot 0.09 - 0.8 \cdot 0.26 = -0.356$.
@@ -280,8 +281,9 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="own"
 # ## How long does it wait?
 #
-# Now your softmax has a forward and a backward pass. Race again, without nudges, and with two more losses, which have
+# Now your softmax has a backward pass, too. Race again, without nudges, and with two more losses, which have
 # no logarithm:
+
 
 # %% id="own-waits"
 def pull(weights, gradient):
@@ -304,7 +306,7 @@ for name, g in along.items():
 
 # %% [markdown] id="own-seen"
 # While the model is sure, the squared error's $g$ is about $(1, 0, -1)$, with the average 1, so a step raises the third score only by
-# about $2 s_3$. Five points more at the start make $s_3$ $e^5 \approx 148$ times smaller, and the wait 128 times as long. Each point of the
+# about $2 s_3$. Five points more at the start divide $s_3$ by about $e^5 \approx 148$, and the wait is 128 times as long. Each point of the
 # lead lost makes $s_3$ about $e$ times as large, so the wait ends in a jump.
 #
 # Every loss goes through `pull`. To cancel its factor $s_y$ a slope has to grow like $1 / s_y$, as that of cross-entropy does. The slope
@@ -447,7 +449,7 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
 # %% [markdown] id="covariance-drawn"
-# **And what then?** Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model: each token is a dot, and its
+# Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model: each token is a dot, and its
 # rectangle with the cross of the averages has the product of its deviations, with its sign, as area. In a sure model the cross would lie
 # nearly on one large dot.
 

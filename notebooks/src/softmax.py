@@ -5,7 +5,7 @@
 # the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 58 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -24,7 +24,7 @@ weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Here is that step in the machine of lesson {lesson}`start`, where $T$ and $H$ count tokens and heads:
+# Here is that step in the machine of lesson {lesson}`start`:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -47,8 +47,8 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. They differ
-# as before, and all scores of a query change by the same number, say 5.
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. The keys differ as before,
+# and each score of a query changes by the same number, the query's product with that vector (halved). Say it is 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -57,25 +57,24 @@ for name, amount in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: a token that
-# leads another by $x$ points has $g(x)$ times its weight, with one positive $g$, whatever the scores are. "Cat" leads "because" by 4, and
-# "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply, so for all leads
+# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: if token $i$
+# leads token $j$ by $x$ points, so $z_i - z_j = x$, its weight is $f(x)$ times that of $j$, with one positive function $f$ for all pairs
+# and scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
-# $$g(x + y) = g(x)\, g(y)$$
+# $$f(x + y) = f(x)\, f(y)$$
 #
-# A lead of 3 is three leads of 1, so $g(3) = g(1)^3$. Two halves make a lead of 1, so $g(\frac12)$ is the root of $g(1)$. In this way
-# $g(x) = a^x$ with $a = g(1)$ for every positive fraction $x$, then with $g(0) = 1$ and $g(-x) = 1 / g(x)$ for the others, and if
-# $g$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
+# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$. In this way
+# $f(x) = a^x$ with $a = f(1)$ for every positive fraction $x$. As $f(0) = 1$ and $f(-x) = 1 / f(x)$, it holds for the other fractions,
+# too. If $f$ is continuous, so that no weight jumps, it holds for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. A second
-# road to $e^z$, the best compromise of score and variety, is section {section}`compromise`. If higher scores are to win, $a$ is above 1,
-# and we may write it as $e^{1/T}$ with $T > 0$:
+# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. If
+# higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**: in physics the states of a gas have such probabilities, with minus the energy as the score and $T$ in
-# units of energy.
+# $T$, no longer a number of tokens, is called the **temperature**: in physics the states of a gas have such probabilities, with minus the
+# energy as the score and $T$ in units of energy.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
@@ -102,8 +101,8 @@ for temperature in ("0.5", "1", "2"):
 # ## Scores that are too large
 #
 # SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
-# `inf`, and `inf / inf` is `nan`, not a number. Here are the three best scores, as if there were no other tokens, with the code of
-# section {section}`hook` and with their maximum subtracted first:
+# `inf`, and `inf / inf` is `nan`. Here are the weights of the three best tokens, as if there were no others (so "Paris" gets
+# more than before), with the code of section {section}`hook` and with the maximum subtracted first:
 
 # %% id="overflow-code"
 best = np.array(measured["scores"], dtype=np.float16)  # of "Paris", "the" and "London"
@@ -122,7 +121,7 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# That makes a softmax to keep. In a matrix each row is one query's, so the maximum and the sum run along the last axis:
+# In a matrix each row is one query's, so the maximum and the sum run along the last axis:
 
 # %% id="own-code"
 import numpy as np
@@ -138,7 +137,7 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# So far scores were given, but a model learns them: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
+# A model learns its scores: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
 # slopes of the loss move the scores. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
 # not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
 # can be measured without calculus: nudge a score up and down, and see how the loss changes.
@@ -177,15 +176,14 @@ for first in (7.0, 12.0):
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Longer steps mend it from 7, where size 100 takes 4. From
-# 12 size 10 takes 2,276, and beyond it is luck: 400 takes 62, 500 overshoots and is not there after 30,000, and 5,000 takes 8.
-# Cross-entropy takes one with each of these sizes. Why does the other loss wait, longest where the model is most wrong?
+# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Why does the squared error wait, longest where the model is most
+# wrong?
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# The winner first. Its loss is a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called
-# **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
+# Cross-entropy, the winner, first. It is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last
+# term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
 # log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
@@ -195,15 +193,15 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so this lead is gone after four steps, and a lead of 12 after six or seven. However sure the model is of a wrong token, it moves at
-# nearly full strength.
+# of 7, so this lead is gone after four steps, and a lead of 12 after six or seven. The surer the model is of a wrong token, the nearer
+# its steps come to full strength.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
 # And the loser? Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, the very same numbers. But a step moves scores,
-# and as the weights sum to 1, a token can only gain what others lose. Go back to the row of "it", and raise the score of "tired"
-# a little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
+# and as the weights sum to 1, a token can only gain what others lose. In the row of "it" raise the score of "tired" a
+# little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
 # the same?
 
 # %% id="jacobian-code" tags=["predicted"]
@@ -218,13 +216,13 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all, and each of the others pays about in proportion to its weight.
 
 # %% [markdown] id="jacobian"
-# How much exactly? Let all scores move at once, at the rates $r_j = dz_j / d\theta$, where $\theta$ is anything that moves them. By
-# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So
-# $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate $r_i - \bar r$, and $s_i$ itself moves $s_i$ times as fast:
+# How much exactly? Let all scores move with the time $t$, at the rates $r_j = dz_j / dt$. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves
+# at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate
+# $r_i - \bar r$, and $s_i$ itself moves $s_i$ times as fast:
 #
-# $$\frac{d s_i}{d\theta} = s_i\, (r_i - \bar r)$$
+# $$\frac{d s_i}{dt} = s_i\, (r_i - \bar r)$$
 #
-# A weight grows only if its score rises faster than the average. If only $z_j$ rises, at the rate 1, then $\bar r = s_j$ and
+# If only $z_j$ rises, at the rate 1, then $\bar r = s_j$ and
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
@@ -242,47 +240,33 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# By the chain rule the squared error, with the slopes $g_i = s_i - \delta_{iy}$ along the weights, moves at the rate
-# $\sum_i g_i\, d s_i / d\theta$.
+# Let a model be sure, and no score move fast. One token has nearly all the weight, so $\bar r$ is nearly the rate of its own score, and its
+# weight hardly moves. Every other token has a tiny weight $s_i$, which hardly moves either. The loss depends on the weights alone, and the
+# squared error's slopes along them lie between $-1$ and $1$. So it hardly moves, too, and the steps, which follow its slopes along the
+# scores, are tiny.
 #
-# **By hand.** Let the model still be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
+# How fast is it exactly? By the chain rule a loss with the slopes $g_i$ along the weights, here $s_i - \delta_{iy}$, moves at the rate
+# $\sum_i g_i\, ds_i / dt$.
+
+# %% [markdown] id="by-hand"
+# **By hand.** Let the model be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
 # score fall and the third rise, $r = (-1, 0, 1)$. Then $\bar r = -0.5 + 0.2 = -0.3$, and the weights move at the rates
 # $0.5 \cdot (-0.7) = -0.35$, $0.3 \cdot 0.3 = 0.09$ and $0.2 \cdot 1.3 = 0.26$. So the loss moves at the rate
 # $0.5 \cdot (-0.35) + 0.3 \cdot 0.09 - 0.8 \cdot 0.26 = -0.356$.
 
 # %% [markdown] id="lemma-proof"
-# When is such a rate small? Put any numbers $f_j$ in place of $g_j$, with the average $\bar f = \sum_j s_j f_j$. As the rates of the
-# weights sum to 0, we may subtract $\bar f$:
+# As the rates of the weights sum to 0, we may subtract the average $\bar g = \sum_j s_j g_j$ from every slope:
 #
-# $$\sum_j s_j\, (r_j - \bar r)\, f_j = \sum_j s_j\, (r_j - \bar r)\, (f_j - \bar f)$$
+# $$\sum_j s_j\, (r_j - \bar r)\, g_j = \sum_j s_j\, (r_j - \bar r)\, (g_j - \bar g)$$
 #
-# The right side, an average product of two deviations, is the **covariance** of $f$ and $r$ under $s$. So for numbers $f_j$ that do not
-# depend on $\theta$:
+# The right side, an average product of two deviations, is the **covariance** of $g$ and $r$ under $s$. A loss moves at this rate, with its
+# slopes of the moment, and so does the average of any fixed numbers $g_j$:
 #
-# $$\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
-
-# %% [markdown] id="covariance-measured"
-# In the chain rule $g$ stands still, at its value now, so it may take the place of $f$ though it moves with $\theta$: the squared error
-# moves at the rate $\mathrm{Cov}_s(g, r)$. In a sure model one token has nearly all the weight, so the averages lie at this very token.
-# Those that deviate hardly count, as no $g_j$ is beyond $\pm 1$.
-#
-# Let both sure models, with the scores $(12, 1, 0)$ and $(7, 1, 0)$, and the unsure one now make the same move $r$:
-
-# %% id="covariance-code"
-rates = np.array([-1.0, 0.0, 1.0])
-for scores in ([12, 1, 0], [7, 1, 0], np.log([0.5, 0.3, 0.2])):
-    s = weights_of(np.array(scores))
-    g = s - truth
-    measured = slopes(losses["squared error"], scores) @ rates
-    covariance = s @ ((g - s @ g) * (rates - s @ rates))
-    print(s.round(3), f"measured {measured:.6f}, derived {covariance:.6f}")
-
-# %% [markdown] id="covariance-seen"
-# The unsure model moves at the rate found by hand, and the sure ones hardly at all.
+# $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="vjp"
-# A training step needs this score by score. Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. Those along
-# the scores are $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
+# A training step needs the slope of a loss $L$ along each score. With $g_i = \partial L / \partial s_i$ it is
+# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -297,8 +281,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="own"
 # ## How long does it wait?
 #
-# Now your softmax has a forward and a backward pass, two short functions. Race again, without nudges, and with a control, $1 / s_y$, which
-# has no logarithm. We count the steps for each of the first five points of the lead over the third token:
+# Now your softmax has a backward pass, too. Race again, without nudges, and with two more losses, which have
+# no logarithm:
 
 
 # %% id="own-waits"
@@ -310,24 +294,24 @@ along = {  # the slopes of each loss along the weights
     "squared error": lambda s: s - truth,
     "cross-entropy": lambda s: -truth / s,
     "1 / s_y": lambda s: -truth / s**2,
+    "-2 sqrt(s_y)": lambda s: -truth / np.sqrt(s),
 }
 for name, g in along.items():
     for first in (7.0, 12.0):
-        scores, lost = np.array([first, 1.0, 0.0]), []
+        scores, steps = np.array([first, 1.0, 0.0]), 0
         while (s := weights_of(scores))[2] < 0.5:
-            lost.append(int(first - scores[0] + scores[2]))  # whole points so far
             scores -= pull(s, g(s))
-        print(f"{name}, {first}: {len(lost)}, by point", *np.bincount(lost)[:5])
+            steps += 1
+        print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# While the model is sure, the squared error's $g$ is about $(1, 0, -1)$, with the average 1. So `pull` gives the third score about $2 s_3$
-# a step and the second $s_2$, and takes both from the first, since what `pull` returns sums to 0. The lead shrinks by about $4 s_3 + s_2$.
-# While the first weight stays near 1, each point lost makes $s_3$ $e$ times as large, and $s_2$ about as much, so the wait ends in a jump.
-# Five points more at the start make both $e^5 \approx 148$ times smaller, and the first point takes 144 times as many steps.
+# While the model is sure, the squared error's $g$ is about $(1, 0, -1)$, with the average 1, so a step raises the third score only by
+# about $2 s_3$. Five points more at the start divide $s_3$ by about $e^5 \approx 148$, and the wait is 128 times as long. Each point of the
+# lead lost makes $s_3$ about $e$ times as large, so the wait ends in a jump.
 #
-# All three losses go through `pull`, but as $s_y$ falls $-1 / s_y$ and $-1 / s_y^2$ have no bound. By {eq}`cross-entropy-gradient` the
-# first cancels the small factor. The squared error waits because its slopes along the weights are bounded, not because it lacks a
-# logarithm: $1 / s_y$ has none either.
+# Every loss goes through `pull`. To cancel its factor $s_y$ a slope has to grow like $1 / s_y$, as that of cross-entropy does. The slope
+# $-1 / \sqrt{s_y}$ has no bound either, but grows too slowly, and waits for 407 steps. The slope $-1 / s_y^2$ grows too fast: one step from
+# 12 throws the third score to 162,758. The logarithm has just the right slope.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -349,7 +333,7 @@ verify_lesson("softmax")
 # - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
 # - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. Every loss moves by a covariance under the
-#   weights, and crawls where the model is sure if its slopes along them are bounded, as the squared error's are.
+#   weights. If its slopes along them are bounded, as the squared error's are, steps of size 1 crawl where the model is sure.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -388,7 +372,7 @@ figures.compromise(share, totals)
 #
 # $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \label{lse-is-best-compromise}$$
 #
-# For another price divide by $T$: with $p \cdot (z / T) + H(p)$ it is $\sigma(z / T)$ that wins. Temperature is the price of entropy.
+# For another price divide by $T$: with $p \cdot (z / T) + H(p)$ it is $\sigma(z / T)$ that wins.
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
@@ -465,9 +449,9 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
 # %% [markdown] id="covariance-drawn"
-# **And what then?** Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model, with $g$ for $f$: each token is a
-# dot, and its rectangle with the cross of the averages has the product of its deviations, with its sign, as area. In a sure model the cross
-# would lie on one large dot.
+# Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model: each token is a dot, and its
+# rectangle with the cross of the averages has the product of its deviations, with its sign, as area. In a sure model the cross would lie
+# nearly on one large dot.
 
 # %% id="covariance-figure"
 s, rates = np.array([0.5, 0.3, 0.2]), np.array([-1.0, 0.0, 1.0])

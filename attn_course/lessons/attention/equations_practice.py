@@ -27,7 +27,7 @@ claim = about("L2")
 def _(normal, T_k, d_k, d_v):
     r"""\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
         \bar{k} = \sum_{j=1}^{T_k} p_j k_j
-    Eq. weighted-mean-derivative with f = v and scores whose slope is k_j / sqrt(d_k): values do not depend on q.
+    Eq. weighted-mean-derivative with g = v and scores whose slope is k_j / sqrt(d_k): values do not depend on q.
         not centred: (v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top
         divided by d_k: \sqrt{d_k} -> d_k
         keys and values exchanged: (v_j - z)\,(k_j - \bar{k})^\top -> (k_j - \bar{k})\,(v_j - z)^\top

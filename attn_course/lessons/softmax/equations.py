@@ -134,27 +134,27 @@ def _(normal, n):
     "weighted-mean-derivative",
     serves="B2",
     rests_on="lse-gradient",
-    whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
+    whatever={"g": "the numbers that are averaged may be any: only the weights are those of a softmax"},
 )
 def _(normal, n):
-    r"""\frac{d}{d\theta} \sum_{j=1}^{n} s_j f_j = \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr)
-    where s = softmax(z) ;; z has a derivative by theta, and f does not depend on theta
-    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the sum, and centre f.
-        the weights held still: \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> 0
+    r"""\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr)
+    where s = softmax(z) ;; z has a derivative by t, and g does not depend on t
+    d ln s_j = dz_j - sum_l s_l dz_l by Eq. lse-gradient; put ds_j = s_j d ln s_j into the sum, and centre g.
+        the weights held still: \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) -> 0
         the mean product, not centred:
-            \mathrm{Cov}_s\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} s_j f_j \frac{d z_j}{d\theta}
+            \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) -> \sum_{j=1}^{n} s_j g_j \frac{d z_j}{dt}
         the sign turned round: = \mathrm{Cov} -> = -\mathrm{Cov}
-        with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
+        with the scores in place of their derivatives: \frac{d z}{dt} -> z
     """
     (a, b), at = normal(2, n), normal()
 
-    def scores(theta: float) -> np.ndarray:
-        return a + b * np.sin(theta)
+    def scores(t: float) -> np.ndarray:
+        return a + b * np.sin(t)
 
     return {
-        r"\theta": at,
-        "z": of(scores, r"\theta"),
-        "f": vector(normal(n)),
-        "s": of(lambda theta: softmax(scores(theta)), r"\theta"),
+        "t": at,
+        "z": of(scores, "t"),
+        "g": vector(normal(n)),
+        "s": of(lambda t: softmax(scores(t)), "t"),
         "n": n,
     }

@@ -134,7 +134,7 @@ def _one_weight(rng):
             the delta comes with a plus, and s_j with a minus
     """,
     hints="""
-        It is the slope of the average of g when only z_j moves. Which rates and which f does {eq}`weighted-mean-derivative` have then?
+        It is the slope of the average of g when only z_j moves. Which rates does {eq}`weighted-mean-derivative` have then?
         Or put in {eq}`softmax-derivative`: what is left of the sum with the delta, and which single number is the other sum, but for s_j?
         An array minus a number, and an array times that: no loop, no matrix.
     """,

@@ -183,20 +183,18 @@ for name, needed in steps.items():
 # The layer that divides by 64 keeps up, too, because a larger step size makes up for a factor that all its gradients share. But this step
 # size depends on the width. The best is 51 to 102 here, and about four times that at $d_k = 256$, while the scaled layer is best with 6.4
 # at both.
-#
-# Does the softmax, too, shorten all gradients of the unscaled layer by one factor?
 
 # %% [markdown] id="unequal"
 # ## Which gradients are small?
 #
-# All that a query teaches goes through $g$, the gradient of its error along its 16 scores. Its output is wrong by $e = \sum_j w_j\, v_j -
-# v_*$, and the mean square of the four entries of $e$ has the slope $\frac12\, e \cdot v_j$ along $w_j$. The softmax pulls it back as in
-# lesson {lesson}`softmax`:
+# Does the softmax, too, shorten all gradients of the unscaled layer by one factor? All that a query teaches goes through $g$, the gradient
+# of its error along its 16 scores. Its output is wrong by $e = \sum_j w_j\, v_j - v_*$, and the mean square of the four entries of $e$ has
+# the slope $\frac12\, e \cdot v_j$ along $w_j$. The softmax pulls it back as in lesson {lesson}`softmax`:
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \tfrac12\, e \cdot v_j$$
 #
 # How long is $g$ before the first step? We call a query **silent** if its $g$ is shorter than 0.01. (`given.gradients??` in a cell shows
-# the code.)
+# the code, and `given.steps_until_learnt??` that of the training.)
 
 # %% id="silent-code"
 for name, divisor in (("scaled", 8), ("unscaled", 1)):

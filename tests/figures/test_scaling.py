@@ -15,7 +15,7 @@ from tests.figures.support import Pictures, card_html, rows_of_card
 DRAWN = [
     (
         partial(figures.trial, {"scaled": [4, 5], "unscaled": [30, 23]}),
-        ["a dot for each of 2 starts", "means are scaled: 4.5, unscaled: 26.5."],
+        ["a dot for each of 2 starts", "means are scaled 4.5; unscaled 26.5."],
     ),
     (
         partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),

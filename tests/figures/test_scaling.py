@@ -14,19 +14,19 @@ from tests.figures.support import Pictures, card_html, rows_of_card
 
 DRAWN = [
     (
-        partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
-        ["means of the rows lie between −5.00 and 5.00", "within a row is 0.82"],
+        partial(figures.trial, {"scaled": [4, 5], "unscaled": [30, 23]}),
+        ["a dot for each of 2 starts", "means are scaled 4.5; unscaled 26.5."],
     ),
     (
         partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),
         ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
 ]
-REFUSED = [(partial(figures.rows_of_scores, [1.0, 2.0]), "scores must have 2 axes")]
+REFUSED = [(partial(figures.trial, {"scaled": 4}), "steps must have 2 axes")]
 
 
 class TestPictures(Pictures):
-    """Walks and rows."""
+    """Walks and the trial."""
 
 
 # ---- the card

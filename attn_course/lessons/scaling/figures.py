@@ -1,5 +1,6 @@
-"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights."""
+"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights and to training."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +16,21 @@ from attn_course.figures.words import number
 CARDS = Path(__file__).parent / "explorables"
 
 
-def rows_of_scores(scores: ArrayLike) -> None:
-    """Show scores as dots, one line for each query: how far a row is spread, and how far the rows lie apart.
+def trial(steps: Mapping[str, Sequence[float]]) -> None:
+    """Show how many steps each layer needed, a dot for each start.
 
-    `scores` (q_len, kv_len): a row for each query.
+    `steps`, each (n_starts,): by the name of the layer.
     """
-    table = as_numbers("scores", scores, 2)
-    means, deviation = table.mean(axis=1), float(np.sqrt(table.var(axis=1).mean()))
-    alt = (
-        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The means of the rows lie between "
-        f"{number(means.min())} and {number(means.max())}; the standard deviation within a row is {number(deviation)}."
-    )
-    with picture(title="Rows may lie far apart and be narrow: softmax sees one row at a time", alt=alt, height=2.9) as (ax,):
+    table = as_numbers("steps", list(steps.values()), 2)
+    means = "; ".join(f"{name} {number(row.mean(), 1)}" for name, row in zip(steps, table, strict=True))
+    alt = f"Steps until learnt as dots, one line for each layer, a dot for each of {table.shape[1]} starts. Their means are {means}."
+    title = "Layers with silent queries are slow; lifting these helps, lowering the loud does not"
+    with picture(title=title, alt=alt, height=0.9 + 0.28 * len(table)) as (ax,):
         for place, row in enumerate(table):
             ax.scatter(row, np.full(len(row), place), s=42, color=SCORES, edgecolor=INK, linewidth=0.8, clip_on=False)
-            ax.plot(row.mean(), place, "|", color=INK, markersize=18, markeredgewidth=2, clip_on=False)
-        ax.set(xlabel="score (upright stroke: mean of the row)", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
+            ax.plot(row.mean(), place, "|", color=INK, markersize=14, markeredgewidth=2, clip_on=False)
+        ax.set(xlabel="steps until learnt (upright stroke: mean)", xlim=(0, None), ylim=(len(table) - 0.5, -0.5))
+        ax.set_yticks(range(len(table)), list(steps))
 
 
 def walks(paths: ArrayLike) -> None:

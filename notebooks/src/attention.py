@@ -216,18 +216,19 @@ figures.weights_by(maps, words)
 # %% id="train-code"
 import torch
 
+places = torch.eye(4).expand(200, 4, 4)  # a 1 at each place
 
-def error_after(start, axis, brightest):
+
+def error_after(start, axis, wanted):
     draw = np.random.default_rng(start).normal
     W = torch.tensor(draw(0, 0.5, (5, 9)), requires_grad=True)
     optimizer = torch.optim.Adam([W], lr=0.1)
     for _ in range(200):
         pixels = torch.tensor(draw(size=(200, 4, 1)))
-        wanted = pixels.amax(1, keepdim=True) if brightest else pixels.flip(1)
-        X = torch.cat([pixels, torch.eye(4).expand(200, 4, 4)], dim=2)
+        X = torch.cat([pixels, places], dim=2)
         q, k, v = (X @ W).split((4, 4, 1), dim=-1)
         z = (q @ k.mT / 2).softmax(axis) @ v
-        error = (z - wanted).square().mean()
+        error = (z - wanted(pixels)).square().mean()
         W.grad = torch.autograd.grad(error, W)[0]
         optimizer.step()
     return error.item()
@@ -238,15 +239,16 @@ def error_after(start, axis, brightest):
 # starts. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
-for job, brightest in {"opposite": False, "brightest": True}.items():
+jobs = {"opposite": lambda x: x.flip(1), "brightest": lambda x: x.amax(1, keepdim=True)}
+for job, wanted in jobs.items():
     for axis in (-1, -2):
-        errors = [error_after(start, axis, brightest) for start in range(3)]
+        errors = [error_after(start, axis, wanted) for start in range(3)]
         print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# Only at the brightest, from all three starts. Opposite pixels it learns as well as the right axis, since each key is wanted by one query,
-# which gets its whole weight. For the brightest, add up all outputs. As the weights of each key sum to 1 over the queries, the scores drop
-# out:
+# Only at the brightest, from all three starts. It learns opposite pixels as well as the right axis does, since each key is wanted by one
+# query, which gets its whole weight. For the brightest, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1
+# over the queries, the scores drop out:
 #
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #

@@ -11,7 +11,7 @@
 # The reader had trained a model that draws pictures, with axis 1 and with axis 2, and reported pictures about equally good.
 # **Is the line wrong, and how would you know?** You write your own, which in the end runs a language model.
 #
-# **You need** matrix products, $e^x$, NumPy. **Time:** 57 minutes, without *Deeper* sections and
+# **You need** matrix products, $e^x$, NumPy. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -86,9 +86,9 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
-# A batch puts one more axis in front, and several heads (attentions side by side, each with its own $Q$, $K$ and $V$) yet another, so
-# positions and features are always the last two. NumPy's `@` multiplies the last two and carries the leading ones along;
-# `a.swapaxes(-1, -2)` exchanges the last two.
+# A batch puts one more axis in front, and several heads (attentions side by side, each with its own scores) yet another. So here, unlike in
+# the line of 2022, positions and features are always the last two axes. NumPy's `@` takes matrix products over the last two and carries
+# the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -110,7 +110,8 @@ check("all-scores", my_scores)
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$.
+# Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$. With one head, as
+# here, this is also the $Z$ of the machine.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`. {turn}`attention-of-batches`
@@ -145,7 +146,7 @@ attend = attention if my_batched_attention is ... else my_batched_attention
 
 def one(q, k, v):
     powers = np.exp(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
-    return powers / powers.sum(axis=-2, keepdims=True) @ v
+    return (powers / powers.sum(axis=-2, keepdims=True)) @ v
 
 
 def two(q, k, v):
@@ -159,7 +160,11 @@ def two(q, k, v):
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
-# Here $i$ asks and $j$ answers. And if $b$ stands for all leading axes together, nothing may mix two different $b$:
+# Here $i$ asks and $j$ answers, and output $i$ is an average of the values:
+#
+# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
+#
+# And if $b$ stands for all leading axes together, nothing may mix two different $b$:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
@@ -178,8 +183,9 @@ def by_hand(f):
 
 
 def alone(f):
-    q, k, v, changed = (np.stack(pair) for pair in ((Q, Q), (K, K), (V, V), (K, 3 * K)))
-    return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
+    before = f(np.stack([Q, Q]), np.stack([K, K]), np.stack([V, V]))
+    after = f(np.stack([Q, Q]), np.stack([K, 3 * K]), np.stack([V, V]))
+    return np.allclose(before[0], after[0])
 
 
 for name, f in {"attend": attend, "one": one, "two": two}.items():
@@ -198,60 +204,65 @@ figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
 # In `one` each key shares out a weight of 1 among the queries, so "cat" gets more than 2. The line of 2022 is wrong, and a single number
-# says so. "That's a typo and a big bug!" was the author's answer.
+# says so. Axis 2, that of its keys, is the right one. "That's a typo and a big bug!" answered the author of the annotated papers.
 
 # %% [markdown] id="layer"
-# ## In training, and in a language model
+# ## Would training have told us, or a language model?
 #
-# Then why were the pictures about equally good? We train a small layer, on pictures of four random pixels of variance 1. As in a
-# Transformer, three learned matrices, here side by side in `W`, make queries, keys and values from the same rows $X$. A row holds a pixel
-# and, as zeros and a one, its place.
+# Then why were the pictures about equally good? We train a small layer, on pictures of four random pixels of variance 1. A row of $X$ is
+# five numbers: the pixel, then four that are 0 except for a 1 at the pixel's place. As in a Transformer, three learned matrices make
+# queries, keys and values from the same rows. Here they stand side by side in `W`, in its 4 + 4 + 1 columns.
 
 # %% id="train-code"
 import torch
 
+places = torch.eye(4).expand(200, 4, 4)  # a 1 at each place
 
-def errors_of(axis, brightest):
-    draw = np.random.default_rng(0).normal
-    W = torch.tensor(draw(0, 0.5, (3, 1, 5, 9)), requires_grad=True)  # three starts
+
+def error_after(start, axis, wanted):
+    draw = np.random.default_rng(start).normal
+    W = torch.tensor(draw(0, 0.5, (5, 9)), requires_grad=True)
     optimizer = torch.optim.Adam([W], lr=0.1)
-    for _ in range(300):
+    for _ in range(200):
         pixels = torch.tensor(draw(size=(200, 4, 1)))
-        wanted = pixels.amax(1, keepdim=True) if brightest else pixels.flip(1)
-        X = torch.cat([pixels, torch.eye(4).expand(200, 4, 4)], dim=2)
+        X = torch.cat([pixels, places], dim=2)
         q, k, v = (X @ W).split((4, 4, 1), dim=-1)
         z = (q @ k.mT / 2).softmax(axis) @ v
-        errors = (z - wanted).square().mean((1, 2, 3))
-        W.grad = torch.autograd.grad(errors.sum(), W)[0]
+        error = (z - wanted(pixels)).square().mean()
+        W.grad = torch.autograd.grad(error, W)[0]
         optimizer.step()
-    return errors
+    return error.item()
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the opposite pixel, as in a mirror, in the other the brightest of the four. **Predict** at
-# which job the wrong axis fails.
+# In one job each place must return the opposite pixel, as in a mirror, in the other the brightest of the four. We train each from three
+# starts. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
-for job, brightest in {"opposite": False, "brightest": True}.items():
+jobs = {"opposite": lambda x: x.flip(1), "brightest": lambda x: x.amax(1, keepdim=True)}
+for job, wanted in jobs.items():
     for axis in (-1, -2):
-        errors = errors_of(axis, brightest)
-        print(f"{job:9}  axis {axis}:", torch.round(errors, decimals=2).tolist())
+        errors = [error_after(start, axis, wanted) for start in range(3)]
+        print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# Only at the brightest, from all three starts. Opposite pixels it learns as well as the right axis, since each key is wanted by one query,
-# which gets its whole weight. For the brightest, add up all outputs. As the weights of each key sum to 1 over the queries, the scores drop
-# out:
+# Only at the brightest, from all three starts. It learns opposite pixels as well as the right axis does, since each key is wanted by one
+# query, which gets its whole weight. For the brightest, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1
+# over the queries, the scores drop out:
 #
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
-# If all four want the same key, the sum must be four times its value, and no score can bring that about. Perhaps the pictures were equally
-# good because their pixels wanted different keys; we have not trained that model.
+# If all four want the same key, the sum must be four times its value, but it is the sum of the values whatever the scores, and the two
+# agree only by luck. So the average of the outputs can follow only the mean of the pixels. The brightest has the variance 0.49, of which
+# this mean explains 0.25, so an error of about 0.24 must remain. Perhaps the pictures of 2022 were equally good because their pixels
+# wanted different keys; we have not trained that model.
 
 # %% [markdown] id="real"
 # Does your function run a model that people use? SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and prepares
 # queries, keys and values; for every token each layer calls the function that we name. Our loop feeds even the start token by token, so
 # only the newest asks, with queries of the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are those of all tokens so far, kept in the
-# **KV cache**. Later tokens do not exist yet, so none has to be hidden, and the scores stay below 40 in size here, too.
+# **KV cache** (here three heads share keys and values, which are repeated). Later tokens do not exist yet, so none has to be hidden, and
+# the scores stay below 40 in size here, too.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -281,41 +292,12 @@ print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
 
 # %% id="real-broken" tags=["live"]
 if model.is_here:
-    for f in (one, lambda q, k, v: v.mean(axis=-2, keepdims=True)):  # the sum, the mean
-        model.attend = f
-        print(model.write(start, tokens=5))
+    model.attend = one
+    print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine the sum wrote ",, the the (". The plain mean has the right size, but no choice by the query either, and wrote ",,,,,". So
-# the size is not all: without that choice this model cannot write.
-
-# %% [markdown] id="fade"
-# ## Is the right line enough for a book?
-#
-# Our sentence has seven words, and a book 100,000 tokens. With the weights of row $i$, output $i$ is
-#
-# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
-#
-# an average whose weights sum to 1, so every further key takes something from the others. Let one score lead all others, which are equal,
-# by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets $1097 / (1097 + 99) \approx 0.92$ of the weight, beside 99,999 about
-# a hundredth.
-
-# %% [markdown] id="fade-read"
-# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$, which is $(n - 1)\, p / (1 - p)$, and take
-# logarithms. For $0 < p < 1$
-#
-# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
-#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
-#
-# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$ over equal others, and with
-# each doubling of the text about $\ln 2 \approx 0.7$ more. Where queries and keys keep bounded norms, leads are bounded too, and cannot
-# follow (Veličković et al., 2024).
-
-# %% [markdown] id="cost"
-# And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms and $P V$ has $T_q d_v$ of $T_k$ terms, each with 2 operations (FLOPs), a
-# multiplication and an addition:
-#
-# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
+# On our machine it wrote ",, the the (". Training on opposite pixels hid the wrong axis, but this model, trained with the right one, shows
+# it at once. Is only the size of the sum to blame? Try `lambda q, k, v: v.mean(axis=-2, keepdims=True)`, whose weights sum to 1, too.
 
 # %% [markdown] id="own"
 # ## Try anybody's attention
@@ -350,21 +332,20 @@ verify_lesson("attention")
 # | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
 # | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
 # | average of the values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
-# | cost of its two products, {eq}`attention-flops` | {key}`attention-flops` | number of operations |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - Attention is scores, a softmax of each row and an average of the values.
 # - A number by hand and a second sentence that changes find the two mistakes shown here.
-# - The weights of a query sum to 1, so in a longer text a word must lead by more to keep its share.
+# - The softmax runs over the keys. With a softmax over the queries a layer may still learn a job where each query wants another key.
 #
 # Is the line wrong? Yes, and one number made by hand says so, while training may not. A language model
 # writes with yours, but how did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
 # {lesson}`gradients` runs the machine backwards to find out.
 
 # %% [markdown] id="near"
-# ## Deeper: can a query find every key?
+# ## Deeper: can a query find every key, and learn to?
 #
 # One might expect that a query that equals a key returns about the value of that key. Two keys refute it:
 #
@@ -409,8 +390,6 @@ figures.query_plane(axis, maps, plane_values[:, 0])
 # times the weight. Henry et al. (2020), who use such queries and keys, multiply by a learned number instead of dividing.
 
 # %% [markdown] id="slope"
-# ## Deeper: why does a sure query stop learning?
-#
 # Can training lead a query to another key? A loss says which way to go only through the slope of the output. Keep keys and values, and move
 # $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$. By the lemma {eq}`weighted-mean-derivative` the slope of the output is the
 # **covariance** of the values and these slopes under the weights. With vectors as columns it reads
@@ -444,6 +423,30 @@ alive("attention-of-one-query")
 # The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half a
 # diameter, the largest distance between two rows. So its spectral norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
 # self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
+
+# %% [markdown] id="fade"
+# ## Deeper: is the right line enough for a book?
+#
+# Our sentence has seven words, and a book 100,000 tokens. The weights of a query sum to 1, so every further key takes something from the
+# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets
+# $1097 / (1097 + 99) \approx 0.92$ of the weight, beside 99,999 about a hundredth.
+
+# %% [markdown] id="fade-read"
+# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$, which is $(n - 1)\, p / (1 - p)$, and take
+# logarithms. For $0 < p < 1$
+#
+# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
+#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
+#
+# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$ over equal others, and with
+# each doubling of the text about $\ln 2 \approx 0.7$ more. Where queries and keys keep bounded norms, leads are bounded too, and cannot
+# follow (Veličković et al., 2024).
+
+# %% [markdown] id="cost"
+# And the price? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms and $P V$ has $T_q d_v$ of $T_k$ terms, each with 2 operations (FLOPs), a
+# multiplication and an addition:
+#
+# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \label{attention-flops}$$
 
 # %% [markdown] id="hold"
 # ## Deeper: what does one output hold, and what travels for it?

@@ -46,7 +46,7 @@ one query: 1 5 3 2
     """,
     hints="""
         Row i of the result belongs to query i, column j to key j.
-        `@` multiplies the last two axes; which two axes of the keys must be exchanged?
+        `@` takes matrix products over the last two axes; which two axes of the keys must be exchanged?
         Two operations: a product of two arrays, one of them with two axes exchanged, and a division by a root.
     """,
 )
@@ -113,7 +113,7 @@ one key: 5 1 3 2 7
             the scale must act on the scores; behind the softmax the weights no longer sum to 1
     """,
     hints="""
-        Three steps: scores, weights, output. `a @ b` multiplies the last two axes and carries leading ones along.
+        Three steps: scores, weights, output. `a @ b` takes matrix products over the last two axes and carries leading ones along.
         Only the scores need a transposition, and it must exchange the last two axes alone: `swapaxes(-1, -2)`.
         terms = np.exp(...) of shape (..., T_q, T_k); weights = terms / terms.sum(axis=..., keepdims=True)
     """,
@@ -123,7 +123,7 @@ def my_batched_attention(query, key, value):
 
     Write `my_batched_attention(query, key, value)`: the outputs, $(\ldots, T_q, d_v)$, for queries and keys as before and float64 values
     $(\ldots, T_k, d_v)$. Write the softmax yourself; one of the course or of a library is not accepted. Scores stay below 40 in size,
-    so no maximum has to be subtracted.
+    so $e^s$ cannot overflow. (Libraries subtract the largest score of a row first, in case it could.)
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     terms = np.exp(scores)

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# In *cat saw clock because it was curious*, "it" is the cat. Attention can find this out although in all that it read, "curious" never
-# stood with a cat or a clock. So **what does a gradient step teach attention to look at?**
+# In *cat saw clock because it was curious*, "it" is the cat. Attention can find this without ever reading "curious" with a cat or a
+# clock. So **what does a gradient step teach attention to look at?**
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
 # outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
@@ -10,9 +10,9 @@
 # %% [markdown] id="train-map-question"
 # ## A word that it has never met
 #
-# In this sentence "curious" asks with its query, cat and clock answer with their keys, and the cat should get the larger weight. "Tired"
-# means the animal too, "heavy" and "broken" the thing. Attention reads ten sentences: "tired" and "heavy" with each animal (cat, dog) and
-# thing (clock, stone), "curious" and "broken" only with dog and stone. Here are the scores that it learns; striped pairs never met:
+# Here "curious" asks with its query, cat and clock answer with their keys, and the cat should get the larger weight. "Tired" means the
+# animal too, "heavy" and "broken" the thing. Attention reads ten sentences: "tired" and "heavy" with each animal (cat, dog) and thing
+# (clock, stone), "curious" and "broken" only with dog and stone. These are the scores that it learns; pairs that never met are striped:
 
 # %% id="train-map"
 from attn_course.lessons.gradients import figures
@@ -22,11 +22,11 @@ maps = [given.scores_by_torch(key_step) for key_step in (0, 1)]
 figures.learned_scores(given.ENDINGS, given.NOUNS, *maps, given.NEVER)
 
 # %% [markdown] id="hook-time"
-# On the left, as a control, only the queries learn, and "curious" scores cat and clock alike. On the right the keys learn too, and it
-# finds the cat and avoids the clock, though it has met neither. Who told it? At the end you train this table with gradients of your own.
+# On the left, as a control, only queries learn, and "curious" scores cat and clock alike. If keys learn too, it finds the cat and avoids the
+# clock, and it has met neither. Who told it? At the end you train this table with gradients of your own.
 #
-# The way there is attention with its arrows turned round. In this map $dx$ stands for the gradient of the loss with respect to $x$. We begin
-# at $dZ$, and each arrow is explained when we come to it:
+# The way there is attention with its arrows turned round. Here $dx$ means the gradient of the loss with respect to $x$, not a small change
+# of it. We begin at $dZ$ and explain each arrow when we come to it:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -36,10 +36,10 @@ figures.machine()
 # %% [markdown] id="forward"
 # ## One query, in numbers
 #
-# To go back we must first go forward, with one query, three nouns and numbers to follow in your head. The query is
+# First we go forward, with one query, three nouns and numbers to follow in your head. The query is
 # $q = 2\,(\ln 3, \ln 2, 0, 0)$, about $(2.2, 1.39, 0, 0)$. The key of the cat is $(1, 1, 0, 0)$, so with $\sqrt{d_k} = \sqrt 4 = 2$ its
 # score is $q \cdot k / 2 = \ln 3 + \ln 2 = \ln 6$. The dog, with $(1, 0, 0, 0)$, gets $\ln 3$, and the clock, with $(0, 0, 1, 0)$, gets 0.
-# Now $e$ to these powers is 6, 3 and 1, together 10 (hence the logarithms), so the weights are 0.6, 0.3 and 0.1.
+# Now $e$ to these powers is 6, 3 and 1, together 10, so the weights are 0.6, 0.3 and 0.1.
 
 # %% [markdown] id="forward-output"
 # The values are $(2, 1)$, $(0, 1)$ and $(2, 0)$, and their average with these weights is
@@ -47,7 +47,7 @@ figures.machine()
 # $$z = 0.6\,(2, 1) + 0.3\,(0, 1) + 0.1\,(2, 0) = (1.4,\ 0.9)$$
 #
 # Suppose that $t = (0.4, 1.9)$ would have been right, and let the loss be half the squared distance, $L = \frac12 |z - t|^2$. Both entries
-# are wrong by 1, so $L = 1$. As a program, with one row for the one query:
+# are wrong by 1, so $L = 1$. As a program:
 
 # %% id="forward-code"
 import numpy as np
@@ -66,8 +66,8 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# How should each number change so that the loss falls? Its gradient says it: $dx$ is $\partial L / \partial x$, and not a small change of
-# $x$. We begin at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# How should each number $x$ change so that the loss falls? The gradient $dx = \partial L / \partial x$ tells us. We begin at the end:
+# $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
 # Everything else acts on the loss through $Z$ only. Let $T_q$ queries meet $T_k$ keys. If $L$ is differentiable, the chain rule says for any
 # number $x$ that goes into $Z$
@@ -209,8 +209,6 @@ check("gradient-of-all-keys", my_d_key)
 # ```
 
 # %% [markdown] id="backward-qk-both"
-# Side by side:
-#
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
 # **Predict** from $dS = (0.3, -0.45, 0.15)$ the gradient of the query, and to whose key a step against the gradient *adds* a piece of the
@@ -252,8 +250,8 @@ def backward(Q, K, V, dZ):
 
 
 # %% [markdown] id="compare"
-# One check needs no calculus. Compute the loss once with the first entry of the dog's key a little larger and once with it as much
-# smaller, and divide the difference by the distance between the two:
+# One check needs no calculus. Compute the loss with the first entry of the dog's key a little larger and with it as much smaller, and
+# divide the difference of the losses by that of the entries:
 
 
 # %% id="differences-code"
@@ -286,12 +284,12 @@ for name, our, their in zip("QKV", backward(*arrays, d_z), theirs, strict=True):
 # %% [markdown] id="first-step"
 # ## Who told "curious"?
 #
-# Now your gradients take the place of PyTorch's. The first sentence is *cat saw clock because it was tired*. The query of "tired" meets the
-# keys of cat and clock, and a step of size 1 changes these queries and keys themselves. At the start every query is zero. Each key has a 1 in
-# a place of its own and else zeros, so the keys are at right angles to each other.
+# Now your gradients take the place of PyTorch's. In the first sentence, *cat saw clock because it was tired*, the query of "tired" meets the
+# keys of cat and clock, and a step of size 1 changes these themselves. All queries begin at zero, and each key with a 1 in a place of its
+# own, so the keys are at right angles to each other.
 #
-# We give the right noun, here the cat, the value 1 and the other the value 0. Then the output is $p$, the weight of the right noun. The loss
-# is $-\ln p$, so $dZ = -1/p$. **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
+# The right noun, here the cat, gets the value 1 and the other 0, so the output is its weight $p$. The loss is $-\ln p$, so $dZ = -1/p$.
+# **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
 
 # %% id="first-step-code" tags=["predicted"]
 cat, dog, clock, stone = range(4)
@@ -320,9 +318,9 @@ print("keys of cat and clock:", *d_key)
 # $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the other score $+(1 - p)$, since the row sums to 0. As $p < 1$, *every* step whose query is
 # not zero moves the key of the right noun along the query, and the other key just as far the opposite way.
 #
-# "Tired" comes with the cat and with the dog. It moves both their keys along its query, and those of clock and stone against it. "Heavy" does
-# the reverse. So cat and dog may become alike, as may clock and stone. Then "curious", which learns to find the dog and to avoid the stone,
-# finds the cat and avoids the clock. Do the keys become alike? We train on the ten sentences, and look:
+# "Tired" comes with cat and with dog. It moves both keys along its query, and those of clock and stone against it. "Heavy" does the reverse.
+# So cat and dog may become alike, and so may clock and stone. Then "curious", which learns to find the dog and to avoid the stone, finds the
+# cat and avoids the clock. Do they become alike?
 
 
 # %% id="train-why-code"
@@ -340,11 +338,11 @@ print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
 figures.learned_keys(given.NOUNS, np.eye(4), keys)
 
 # %% [markdown] id="train-why"
-# They do. But are they the reason? If so, "curious" must fail when no shared ending and no shared noun can carry anything from dog and stone
-# to cat and clock. So we train anew, on four sentences: "tired" and "heavy" with cat and clock, "curious" and "broken" with dog and stone.
+# They do. If shared endings and nouns are the reason, "curious" must fail after sentences in two halves that share neither. So we train anew,
+# on four: "tired" and "heavy" with cat and clock, "curious" and "broken" with dog and stone.
 #
-# Then "curious" and "broken" meet cat and clock. **Predict** the weight of the right noun, after the ten sentences and after these four: is it
-# near 0, near 1, or in the middle?
+# **Predict** for the ten and for the four: when "curious" and "broken" then meet cat and clock, is the weight of the right noun near 0, in
+# the middle or near 1?
 
 
 # %% id="apart-code" tags=["predicted"]
@@ -361,9 +359,8 @@ print("after the ten:", ask(new, queries, keys))
 print("after the four:", ask(new, *model), " what they read:", ask(apart, *model))
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# After the four it is $\frac12$, though they are learned. A query gets pieces only of keys that it meets, and a key only of queries
-# that it meets. So the query of "curious" is made of what dog and stone began with, and the keys of cat and clock are made of what these two
-# began with. That is at right angles, so both scores stay 0.
+# After the four it is $\frac12$, though they are learned. A query gets pieces only of keys that it meets, and a key only of queries that it
+# meets. So the halves stay at right angles, and "curious" keeps the score 0 with cat and clock.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
@@ -386,13 +383,12 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# For each entry ask which outputs it touches and how fast, and sum. The gradient of a score is its weight, times what this weight costs
-# above the mean of its row.
+# The gradient of a score is its weight, times what this weight costs above the mean of its row.
 #
 # What does a step teach attention to look at? At values that cost less than the mean and have some weight: the query gets a piece of
 # their keys, and these keys a piece of the query. So through shared endings and nouns the cat became like the dog and the clock like the
-# stone, and "curious", which had learned to find the dog and avoid the stone, found the cat and avoided the clock. Lesson {lesson}`self_attention` carries the gradients on to the matrices
-# that make queries, keys and values.
+# stone, and "curious", which had learned to find the dog and avoid the stone, found the cat and avoided the clock. Lesson
+# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="starts"
 # ## Deeper: other lists, other starts
@@ -408,9 +404,8 @@ for name, sentences in {"ten": given.READ, "four": apart}.items():
 # Shared endings and nouns help here too; without them it is chance.
 
 # %% [markdown] id="own-list"
-# **Your own list.** From the orderly start, how few sentences are enough? Keep those of "curious" and "broken", and add others with "tired" or
-# "heavy". Lift both new weights above 0.6 with as few as you can. One rule: in the whole list, no ending may come with cat in one sentence and
-# with dog in another.
+# **Your own list.** From the orderly start, keep the sentences of "curious" and "broken", and add as few others with "tired" or "heavy" as
+# lift both new weights above 0.6. One rule: in the whole list, no ending may come with cat in one sentence and with dog in another.
 
 # %% id="own-list-code"
 mine = [([dog, stone], curious), ([dog, stone], broken)]
@@ -434,8 +429,7 @@ print("curious and broken, with cat and clock:", ask(new, *train(mine)))
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
-# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it: make one score of
-# a row 9, and look at its row of $dS$.
+# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it with one score of 9:
 
 # %% id="backward-softmax-alive"
 from attn_course import alive

@@ -1,19 +1,18 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# In *cat saw clock because it was curious*, "it" is the cat, but if it was *broken*, the clock. We let attention learn this from ten
-# sentences, none of which has "curious" or "broken" with a cat or a clock. It gets both right all the same.
-# So **what does a gradient step teach attention to look at?**
+# In *cat saw clock because it was curious*, "it" is the cat. Attention can find this without ever reading "curious" with a cat or a
+# clock. So **what does a gradient step teach attention to look at?**
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
-# outputs $Z=PV$. **Time:** 57 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A word that it has never met
 #
-# "Tired" and "curious" mean the animal, "heavy" and "broken" the thing. Endings have queries, nouns have keys, at first at right angles.
-# Here are all scores after 500 steps that raise the weight of the right noun; on the left only queries learn. Pairs that never met are
-# striped:
+# Here "curious" asks with its query, cat and clock answer with their keys, and the cat should get the larger weight. "Tired" means the
+# animal too, "heavy" and "broken" the thing. Attention reads ten sentences: "tired" and "heavy" with each animal (cat, dog) and thing
+# (clock, stone), "curious" and "broken" only with dog and stone. These are the scores that it learns; pairs that never met are striped:
 
 # %% id="train-map"
 from attn_course.lessons.gradients import figures
@@ -23,22 +22,24 @@ maps = [given.scores_by_torch(key_step) for key_step in (0, 1)]
 figures.learned_scores(given.ENDINGS, given.NOUNS, *maps, given.NEVER)
 
 # %% [markdown] id="hook-time"
-# On the left, our control, "curious" scores cat and clock alike. But if the keys learn too, it finds the cat and avoids the clock, and it
-# has met neither. Who told it? At the end you train the same table with gradients of your own. Here is their map, attention with its arrows
-# turned round:
+# On the left, as a control, only queries learn, and "curious" scores cat and clock alike. If keys learn too, it finds the cat and avoids the
+# clock, and it has met neither. Who told it? At the end you train this table with gradients of your own.
+#
+# The way there is attention with its arrows turned round. Here $dx$ means the gradient of the loss with respect to $x$, not a small change
+# of it. We begin at $dZ$ and explain each arrow when we come to it:
 
 # %% id="machine"
-from attn_course import alive, check, verify_lesson
+from attn_course import check, verify_lesson
 
 figures.machine()
 
 # %% [markdown] id="forward"
 # ## One query, in numbers
 #
-# To go back we must first go forward, with one query, three nouns and numbers to follow in your head. The query is
+# First we go forward, with one query, three nouns and numbers to follow in your head. The query is
 # $q = 2\,(\ln 3, \ln 2, 0, 0)$, about $(2.2, 1.39, 0, 0)$. The key of the cat is $(1, 1, 0, 0)$, so with $\sqrt{d_k} = \sqrt 4 = 2$ its
 # score is $q \cdot k / 2 = \ln 3 + \ln 2 = \ln 6$. The dog, with $(1, 0, 0, 0)$, gets $\ln 3$, and the clock, with $(0, 0, 1, 0)$, gets 0.
-# Now $e$ to these powers is 6, 3 and 1, together 10 (hence the logarithms), so the weights are 0.6, 0.3 and 0.1.
+# Now $e$ to these powers is 6, 3 and 1, together 10, so the weights are 0.6, 0.3 and 0.1.
 
 # %% [markdown] id="forward-output"
 # The values are $(2, 1)$, $(0, 1)$ and $(2, 0)$, and their average with these weights is
@@ -46,7 +47,7 @@ figures.machine()
 # $$z = 0.6\,(2, 1) + 0.3\,(0, 1) + 0.1\,(2, 0) = (1.4,\ 0.9)$$
 #
 # Suppose that $t = (0.4, 1.9)$ would have been right, and let the loss be half the squared distance, $L = \frac12 |z - t|^2$. Both entries
-# are wrong by 1, so $L = 1$. As a program, with one row for the one query:
+# are wrong by 1, so $L = 1$. As a program:
 
 # %% id="forward-code"
 import numpy as np
@@ -65,8 +66,8 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# How should each number change so that the loss falls? Write $dx$ for $\partial L / \partial x$, the gradient with respect to $x$ (not a
-# small change of it). We begin at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# How should each number $x$ change so that the loss falls? The gradient $dx = \partial L / \partial x$ tells us. We begin at the end:
+# $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
 # Everything else acts on the loss through $Z$ only. Let $T_q$ queries meet $T_k$ keys. If $L$ is differentiable, the chain rule says for any
 # number $x$ that goes into $Z$
@@ -139,7 +140,7 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 
 # %% [markdown] id="row-by-hand-notice" tags=["answer"]
 # The mean cost is $0.6 - 0.3 + 0.2 = 0.5$. So the scores get $0.6\,(1 - 0.5) = 0.3$ and $0.3\,(-1 - 0.5) = -0.45$ and
-# $0.1\,(2 - 0.5) = 0.15$, which sum to 0. A step against them raises only the score of the dog.
+# $0.1\,(2 - 0.5) = 0.15$, which sum to 0. If the scores took a step against them, only that of the dog would rise.
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -153,11 +154,7 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 #
 # </details>
 #
-# In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`. If you
-# like, let the machine mark where the mistake shows:
-
-# %% id="backward-softmax-alive"
-alive("gradient-of-scores")
+# In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # The mean cost has a shorter form. As $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l$, and the last sum is the output
@@ -165,8 +162,8 @@ alive("gradient-of-scores")
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# So each value is compared with the present output. If the loss falls when output $i$ begins to move from $z_i$ towards $v_j$, then
-# $dS_{ij}$ is negative (unless $p_{ij} = 0$), and a step against it raises this score.
+# So each value is compared with the present output. If the loss falls at a nonzero rate when output $i$ begins to move from
+# $z_i$ towards $v_j$, then $dS_{ij}$ is negative (unless $p_{ij} = 0$). A step of the scores against their gradients then raises this one.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -212,11 +209,10 @@ check("gradient-of-all-keys", my_d_key)
 # ```
 
 # %% [markdown] id="backward-qk-both"
-# Side by side:
-#
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# **Predict** from $dS = (0.3, -0.45, 0.15)$ the gradient of the query, and whose key a step against the gradient moves *towards* the query.
+# **Predict** from $dS = (0.3, -0.45, 0.15)$ the gradient of the query, and to whose key a step against the gradient *adds* a piece of the
+# query.
 
 # %% id="circuit" tags=["predicted"]
 dQ = dS @ K / 2
@@ -254,8 +250,8 @@ def backward(Q, K, V, dZ):
 
 
 # %% [markdown] id="compare"
-# One check needs no calculus. Move the first entry of the dog's key a little ahead, and as much back, and divide the rise of the loss by
-# the way between the two:
+# One check needs no calculus. Compute the loss with the first entry of the dog's key a little larger and with it as much smaller, and
+# divide the difference of the losses by that of the entries:
 
 
 # %% id="differences-code"
@@ -288,13 +284,12 @@ for name, our, their in zip("QKV", backward(*arrays, d_z), theirs, strict=True):
 # %% [markdown] id="first-step"
 # ## Who told "curious"?
 #
-# Now your gradients take the place of PyTorch's. The ten sentences have "tired" and "heavy" with all four pairs of an animal and a thing,
-# but "curious" and "broken" only with dog and stone. In each, the query of the ending meets the keys of the two nouns, and a step of size 1
-# changes these queries and keys themselves. All queries begin at zero, and each key with a 1 in a place of its own.
+# Now your gradients take the place of PyTorch's. In the first sentence, *cat saw clock because it was tired*, the query of "tired" meets the
+# keys of cat and clock, and a step of size 1 changes these themselves. All queries begin at zero, and each key with a 1 in a place of its
+# own, so the keys are at right angles to each other.
 #
-# The right noun has the value 1 and the other 0. So the output is $p$, the weight of the right noun, and the loss $-\ln p$ has the gradient
-# $-1/p$. The first sentence is *cat saw clock because it was tired*. **Predict** what its step moves: the query of "tired", the keys of cat
-# and clock, or all three?
+# The right noun, here the cat, gets the value 1 and the other 0, so the output is its weight $p$. The loss is $-\ln p$, so $dZ = -1/p$.
+# **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
 
 # %% id="first-step-code" tags=["predicted"]
 cat, dog, clock, stone = range(4)
@@ -303,12 +298,13 @@ right = [0, 0, 1, 1]  # an ending means the first noun of a pair, or the second
 
 
 def by_hand(query, key, ending):
-    value = np.eye(2)[:, [right[ending]]]  # 1 for the right noun, 0 for the other
+    value = np.zeros((2, 1))  # a column, in which the target sits:
+    value[right[ending]] = 1
     p = attention(query, key, value)
-    return backward(query, key, value, -1 / p)[:2]
+    return p, *backward(query, key, value, -1 / p)[:2]
 
 
-d_query, d_key = by_hand(np.zeros((1, 4)), np.eye(4)[[cat, clock]], tired)
+_, d_query, d_key = by_hand(np.zeros((1, 4)), np.eye(4)[[cat, clock]], tired)
 print("query:", d_query[0])
 print("keys of cat and clock:", *d_key)
 
@@ -322,16 +318,16 @@ print("keys of cat and clock:", *d_key)
 # $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the other score $+(1 - p)$, since the row sums to 0. As $p < 1$, *every* step whose query is
 # not zero moves the key of the right noun along the query, and the other key just as far the opposite way.
 #
-# "Tired" comes with the cat and with the dog, and moves both keys along its query and those of clock and stone against it. "Heavy" does the
-# reverse. So the cat may become like the dog and opposite to the stone. Then "curious", which learns to find the dog and to avoid the
-# stone, finds the cat. At the start every cosine of two keys is 0; after training:
+# "Tired" comes with cat and with dog. It moves both keys along its query, and those of clock and stone against it. "Heavy" does the reverse.
+# So cat and dog may become alike, and so may clock and stone. Then "curious", which learns to find the dog and to avoid the stone, finds the
+# cat and avoids the clock. Do they become alike?
 
 
 # %% id="train-why-code"
 def train(sentences):
     queries, keys = np.zeros((4, 4)), np.eye(4)
     for pair, ending in sentences * (500 // len(sentences)):  # the list, many times
-        d_query, d_key = by_hand(queries[[ending]], keys[pair], ending)
+        _, d_query, d_key = by_hand(queries[[ending]], keys[pair], ending)
         queries[[ending]] -= d_query
         keys[pair] -= d_key
     return queries, keys
@@ -339,54 +335,32 @@ def train(sentences):
 
 queries, keys = train(given.READ)
 print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
-unit = keys / np.linalg.norm(keys, axis=1, keepdims=True)
-print(f"cosine of cat and dog {unit[cat] @ unit[dog]:.2f}", end=", ")
-print(f"of cat and stone {unit[cat] @ unit[stone]:.2f}")
+figures.learned_keys(given.NOUNS, np.eye(4), keys)
 
 # %% [markdown] id="train-why"
-# If shared endings and nouns are the reason, it must fail where no chain of them links cat and clock to dog and stone. So in a second
-# control "tired" and "heavy" come only with cat and clock, "curious" and "broken" only with dog and stone. **Predict** the weight of the
-# right noun where cat and clock meet "curious" and "broken", as in the opening: after the ten sentences, and after these four.
+# They do. If shared endings and nouns are the reason, "curious" must fail after sentences in two halves that share neither. So we train anew,
+# on four: "tired" and "heavy" with cat and clock, "curious" and "broken" with dog and stone.
+#
+# **Predict** for the ten and for the four: when "curious" and "broken" then meet cat and clock, is the weight of the right noun near 0, in
+# the middle or near 1?
+
 
 # %% id="apart-code" tags=["predicted"]
+def ask(sentences, queries, keys):  # the weights of the right nouns
+    found = [by_hand(queries[[e]], keys[pair], e)[0] for pair, e in sentences]
+    return np.ravel(found).round(2)
+
+
 new = [([cat, clock], curious), ([cat, clock], broken)]
 apart = [([cat, clock], tired), ([cat, clock], heavy)]
 apart += [([dog, stone], curious), ([dog, stone], broken)]
-
-
-def ask(sentences, queries, keys):  # the weights of the right nouns
-    found = []
-    for pair, ending in sentences:
-        weights = attention(queries[[ending]], keys[pair], np.eye(2))[0]
-        found.append(f"{weights[right[ending]]:.2f}")
-    return found
-
-
 model = train(apart)
-print("after the ten:", *ask(new, queries, keys))
-print("after the four:", *ask(new, *model), " what they read:", *ask(apart, *model))
+print("after the ten:", ask(new, queries, keys))
+print("after the four:", ask(new, *model), " what they read:", ask(apart, *model))
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# After the four it is $\frac12$, though what was read is learned. A query gets pieces only of keys that it meets, and a key only of
-# queries that it meets. As the keys start at right angles, "curious" keeps the score 0 with cat and clock, to which no chain leads.
-
-# %% [markdown] id="own-list"
-# **Your own list.** How short may such a chain be? Leave "curious" and "broken" their two sentences, and add others with "tired" or
-# "heavy". Lift both new weights above 0.6 with as few as you can, though no ending comes with both cat and dog.
-
-# %% id="own-list-code"
-mine = [([dog, stone], curious), ([dog, stone], broken)]
-mine += []  # yours, such as ([cat, clock], tired)
-print("curious and broken, with cat and clock:", *ask(new, *train(mine)))
-
-# %% [markdown] id="own-list-answer"
-# <details><summary>Our list</summary>
-#
-# One is enough: "tired" with cat and stone gives 0.77. The chain runs through the stone, from which cat and dog both turn away. With
-# "heavy" for dog and clock too, and each of the two twice, it is 0.91, at a cosine of cat and dog of only 0.20. "Tired" with cat and clock,
-# and with dog and stone, gives 0.97 (four sentences, as in the control).
-#
-# </details>
+# After the four it is $\frac12$, though they are learned. A query gets pieces only of keys that it meets, and a key only of queries that it
+# meets. So the halves stay at right angles, and "curious" keeps the score 0 with cat and clock.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
@@ -409,16 +383,15 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# For each entry ask which outputs it touches and how fast, and sum. The gradient of a score is its weight, times what this weight costs
-# above the mean of its row.
+# The gradient of a score is its weight, times what this weight costs above the mean of its row.
 #
 # What does a step teach attention to look at? At values that cost less than the mean and have some weight: the query gets a piece of
-# their keys, and these keys a piece of the query. So through shared endings and nouns the cat became like the dog and opposite to the stone,
-# and "curious", which had learned to find the dog, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices
-# that make queries, keys and values.
+# their keys, and these keys a piece of the query. So through shared endings and nouns the cat became like the dog and the clock like the
+# stone, and "curious", which had learned to find the dog and avoid the stone, found the cat and avoided the clock. Lesson
+# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="starts"
-# ## Deeper: does it need an orderly start?
+# ## Deeper: other lists, other starts
 #
 # From random queries and keys, how often does the right noun of the two new sentences get more than half of the weight?
 
@@ -428,7 +401,24 @@ for name, sentences in {"ten": given.READ, "four": apart}.items():
     print(f"after the {name}: in {share:.0%} of the new sentences")
 
 # %% [markdown] id="starts-notice"
-# A chain helps here too; without one it is chance.
+# Shared endings and nouns help here too; without them it is chance.
+
+# %% [markdown] id="own-list"
+# **Your own list.** From the orderly start, keep the sentences of "curious" and "broken", and add as few others with "tired" or "heavy" as
+# lift both new weights above 0.6. One rule: in the whole list, no ending may come with cat in one sentence and with dog in another.
+
+# %% id="own-list-code"
+mine = [([dog, stone], curious), ([dog, stone], broken)]
+mine += []  # yours, such as ([cat, clock], tired)
+print("curious and broken, with cat and clock:", ask(new, *train(mine)))
+
+# %% [markdown] id="own-list-answer"
+# <details><summary>Our list</summary>
+#
+# One is enough: "tired" with cat and stone gives 0.77. So does "tired" with dog and clock, and that moves no key of the cat at all: "curious"
+# does not find the cat, it only avoids the clock. Without the rule, "tired" with cat and clock, and with dog and stone, gives 0.97.
+#
+# </details>
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
@@ -439,7 +429,12 @@ for name, sentences in {"ten": given.READ, "four": apart}.items():
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
-# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much.
+# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it with one score of 9:
+
+# %% id="backward-softmax-alive"
+from attn_course import alive
+
+alive("gradient-of-scores")
 
 # %% [markdown] id="card-question"
 # What does this do to learning? The card has four values, $-1, 0, 1, 2$, the loss $-z$, and steps of size 1. Three scores begin at 0.

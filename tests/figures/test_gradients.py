@@ -22,17 +22,24 @@ DRAWN = [
             "Keys that learn: scores from −4.0 to 3.0. Above 0 are there, tired: cat; broken: clock.",
         ],
     ),
+    (
+        partial(figures.learned_keys, ["cat", "clock"], np.eye(2), [[2.0, -1.5], [-0.5, 3.0]]),
+        [
+            "Before training, cat: 1.0 and 0.0. clock: 0.0 and 1.0. After training, cat: 2.0 and −1.5. clock: −0.5 and 3.0.",
+        ],
+    ),
 ]
 REFUSED = [
     (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 4)), np.ones((3, 2)), [1.0, 0.0]), "query must have shape"),
     (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((2, 4)), np.ones((3, 2)), [1.0, 0.0]), "keys must have shape"),
     (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((3, 4)), np.ones((3, 1)), [1.0, 0.0]), "values must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
+    (partial(figures.learned_keys, ["cat"], [[1.0, 0.0]], [[1.0]]), "after must have shape"),
 ]
 
 
 class TestPictures(Pictures):
-    """Learned scores."""
+    """Learned scores and keys."""
 
 
 def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_hand(shown):

@@ -1,10 +1,11 @@
-"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores."""
+"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores and keys."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
@@ -18,7 +19,7 @@ from attn_course.figures.drawing import (
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.words import number
+from attn_course.figures.words import each_listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 FIRST_ROW, ROW = 164, 58  # of the picture of a row, in pixels
@@ -119,7 +120,6 @@ def learned_scores(
     maps = [same_shape(name, scores, len(asks), len(answers)) for name, scores in (("fixed", fixed), ("learned", learned))]
     unmet = np.zeros(maps[0].shape, dtype=bool)
     unmet[tuple(zip(*never, strict=True))] = True
-    reach = max(float(np.abs(each).max()) for each in maps)
     high = "; ".join(
         f"{word}: {', '.join(name for name, score in zip(answers, row, strict=True) if score > 0)}"
         for word, row in zip(asks, maps[1], strict=True)
@@ -132,15 +132,37 @@ def learned_scores(
         f"{number(maps[1].min(), 1)} to {number(maps[1].max(), 1)}. Above 0 are there, {high}."
     )
     with picture(title=title, alt=alt, height=1.5 + 0.4 * len(asks), columns=2, sharey=True) as axes:
-        for ax, scores, name in zip(axes, maps, ("keys that stay", "keys that learn"), strict=True):
-            image = draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), digits=1)
+        _two_maps(axes, maps, ("keys that stay", "keys that learn"), "score")
+        for ax in axes:
             hatch_cells(ax, unmet)
-            name_cells(ax, asks, answers, scores.shape)
+            name_cells(ax, asks, answers, unmet.shape)
             for word in ax.get_xticklabels():
                 word.set(rotation=55, ha="right", rotation_mode="anchor")
-            ax.set(title=name, xlabel="answers")
+            ax.set_xlabel("answers")
         axes[0].set_ylabel("asks")
-        add_colour_bar(image, axes, "score", fraction=0.04)
+
+
+def learned_keys(words: Sequence[str], before: ArrayLike, after: ArrayLike) -> None:
+    """Show the keys of some words, one in each row, before and after training: `before`, `after` (words, d_k)."""
+    entries = np.shape(before)[-1]
+    maps = [same_shape(name, keys, len(words), entries) for name, keys in (("before", before), ("after", after))]
+    said = [each_listed(dict(zip(words, keys, strict=True)), 1) for keys in maps]
+    alt = f"Two heatmaps of keys, one in each row. Before training, {said[0]} After training, {said[1]}"
+    title = "Training makes some keys alike, and others opposite"
+    with picture(title=title, alt=alt, height=1.2 + 0.4 * len(words), columns=2, sharey=True) as axes:
+        _two_maps(axes, maps, ("before", "after"), "entry")
+        for ax in axes:
+            name_cells(ax, words, [str(1 + entry) for entry in range(entries)], maps[0].shape)
+            ax.set_xlabel("entry of the key")
+
+
+def _two_maps(axes: Sequence[Axes], maps: Sequence[np.ndarray], names: Sequence[str], label: str) -> None:
+    """Draw two heatmaps with signs and one scale."""
+    reach = max(float(np.abs(each).max()) for each in maps)
+    for ax, entries, name in zip(axes, maps, names, strict=True):
+        image = draw_heatmap(ax, entries, signed=True, limits=(-reach, reach), digits=1)
+        ax.set_title(name)
+    add_colour_bar(image, axes, label, fraction=0.04)
 
 
 def steps_explorable() -> None:

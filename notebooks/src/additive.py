@@ -176,7 +176,7 @@ for name, scores in (("first", first), ("second", second)):
 #
 # $$|e_{ij}| \le \sum_{r=1}^{d_h} |v_r| = \|v\|_1 \label{additive-score-bound}$$
 #
-# Two scores differ by at most $2 \|v\|_1$. Divide all terms of the softmax by that of the best key, which becomes 1. With $n$ keys, each of the
+# Two scores differ by at most $2 \|v\|_1$. Divide all terms of the softmax by that of the best key, which becomes 1. With $n = T_k$ keys, each of the
 # $n - 1$ others is then at least $e^{-2 \|v\|_1}$:
 #
 # $$\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}} \key{additive-weight-bound}$$
@@ -263,7 +263,7 @@ check("nearest-key-by-product", my_nearest)
 # $\sqrt{d_k}$. Additive scores are small without it if the entries of $v$ have variance $1 / d_h$, as in our experiment below.
 
 # %% [markdown] id="won-predict"
-# It is a dictionary of 32 words in two languages, whose vectors are learned too. Sixteen words are keys, the query is the
+# We measure this on a dictionary of 32 words in two languages, whose vectors are learned too. Sixteen words are keys, the query is the
 # translation of one of them, and the loss sees only the output, not the weights. Three scores, each at three widths $d_h$, have 450 steps
 # to learn to find the right key nine times out of ten. A bar shows how many they took. **Predict** which of the nine do not learn in time.
 
@@ -365,9 +365,9 @@ own = product(key[:, 0], key).argmax(dim=-1) == 0
 print(f"not trained, not turned: {own.float().mean():.2f}")
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# The network and the product with squares find nearly every key. The plain product learns to undo the rotation, but
-# is right in 0.43 of the cases: only so often (last line) a random key is its own best match, with $\|k\|^2$ above $k \cdot k_j$ for the
-# 15 others. The network has learned its bend; for the product we made it by hand.
+# The network and the product with squares find nearly every key. The plain product learns to undo the rotation,
+# but is right in 0.43 of the cases: a random key is its own best match only that often (last line), with $\|k\|^2$ above $k \cdot k_j$ for
+# the 15 others. The network has learned its bend; for the product we made it by hand.
 
 # %% id="verify-lesson"
 verify_lesson("additive")

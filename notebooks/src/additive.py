@@ -60,9 +60,9 @@ figures.machine()
 # %% [markdown] id="tutorial"
 # ## A score that bends
 #
-# The function $\tanh$ bends: it is steep at 0 and flat far away, near $-1$ and $1$. "Use $\tanh(q + k_i)$ as the weight of value $i$", says
-# a tutorial. Two things are wrong with that. The sum exists only if $q$ and $k_i$ have equally many entries, and the result has as many,
-# whereas a weight is one number.
+# The function $\tanh$ bends: it is steep at 0 and flat far away, near $-1$ and $1$. But $\tanh(q + k_j)$ cannot be the weight of value $j$,
+# for weights are positive and sum to 1. A softmax must follow, and it needs one number for each key, whereas $\tanh(q + k_j)$ has as many
+# entries as $q$ and $k_j$, which must be equally long.
 
 # %% [markdown] id="score"
 # So matrices bring both to one length $d_h$, and a vector $v$ makes one number of the $d_h$:
@@ -74,8 +74,8 @@ figures.machine()
 
 # %% [markdown] id="ridge"
 # Two units are enough to find "was". The second feature of its key is 1, and that of every other key is 0 or 2; let the query say which
-# number it wants there. With $x$ for the feature minus that number (so $W_K$ doubles the feature, and $W_Q$ takes off twice the number),
-# the score is $4 \tanh(2x + 1) - 4 \tanh(2x - 1)$:
+# number it wants there. With $x$ for the feature minus that number, the score is $4 \tanh(2x + 1) - 4 \tanh(2x - 1)$. (For $2x$, $W_K$
+# multiplies the feature by 2, and $W_Q$ the number by $-2$.)
 #
 # | $x$ | $\tanh(2x + 1)$ | $\tanh(2x - 1)$ | score |
 # |---|---|---|---|
@@ -93,17 +93,22 @@ for wanted in (0, 1, 2):
     print(f"wanted {wanted}:", *(f"{token} {weight:.2f} " for token, weight in found))
 
 # %% [markdown] id="card-question"
-# If 1 is wanted, "was" has 0.97 of the weight. The card has four keys that are numbers, $-2$, $-0.5$, $1$ and $2.5$, with two such units
-# and, beside them, the product $q\,k$. Put the query on the third key, 1. Which key wins with the units, and which with the product? Is
-# there any query for which the product prefers the second key?
+# If 1 is wanted, "was" has 0.97 of the weight. The figure below has four keys, each a single number: $-2$, $-0.5$, $1$ and $2.5$. Put
+# the query on the third. Which key wins with two such units, and which with the product $q\,k$? Is there any query for which the product
+# prefers the second key?
 
 # %% id="explorable"
 figures.additive_explorable()
 
-# %% [markdown] id="score-turn"
+# %% [markdown] id="card-answer"
+# <details><summary>What you should see</summary>
+#
 # With the units the third key wins, with the product the fourth. No query lets the product prefer the second or the third, because both lie
 # between others.
 #
+# </details>
+
+# %% [markdown] id="score-turn"
 # **Your turn: a network as the score.** {turn}`scores-by-network`
 
 # %% id="score-turn-code" tags=["your-turn"]
@@ -119,7 +124,7 @@ check("scores-by-network", my_scores)
 # %% [markdown] id="sum"
 # ### Spot the mistake: two bends
 #
-# What if nothing bends? Then a score is a number $a$, which depends only on the query, plus a number $b_j$, which depends only on the key.
+# Without $\tanh$, {eq}`additive-score` is $v^\top W_Q^\top q + v^\top W_K^\top k_j$, a number $a$ of the query plus a number $b_j$ of the key.
 # In the softmax $\sigma$ the factor $e^a$ is common to all keys and cancels:
 #
 # $$\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}} \label{plain-sum-ignores-query}$$
@@ -171,12 +176,12 @@ for name, scores in (("first", first), ("second", second)):
 #
 # $$|e_{ij}| \le \sum_{r=1}^{d_h} |v_r| = \|v\|_1 \label{additive-score-bound}$$
 #
-# Two scores differ by at most $2 \|v\|_1$. Divide all terms of the softmax by that of the best key, which becomes 1. Each of the $n - 1$
-# others is then at least $e^{-2 \|v\|_1}$:
+# Two scores differ by at most $2 \|v\|_1$. Divide all terms of the softmax by that of the best key, which becomes 1. With $n = T_k$ keys, each of the
+# $n - 1$ others is then at least $e^{-2 \|v\|_1}$:
 #
 # $$\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}} \key{additive-weight-bound}$$
 #
-# Beyond this ceiling no length helps. For 64 keys it is:
+# Longer queries or keys cannot lift this ceiling; only a larger $v$ can. For 64 keys it is:
 
 # %% id="bounds-code"
 for size in (1, 5):
@@ -185,10 +190,10 @@ for size in (1, 5):
 # %% [markdown] id="cost"
 # ## What a network for each pair costs
 #
-# For every pair and unit the network takes a sum, a $\tanh$, and a multiplication with its addition, where a product takes only the last:
+# For every pair and unit the network takes a sum, a $\tanh$, a multiplication and an addition, where a product takes only the last two:
 # four against two, if all operations count alike. The memory differs by more. A matrix product adds its $d_h$ terms while it makes them,
 # but here each sum $q + k$ must go through $\tanh$ first, so with arrays there is a number for every pair and unit before $v$ adds them up.
-# Let $M$ count the numbers in the largest array made for the pairs:
+# Let $M$ count the numbers in the largest array made for the pairs. With $M_{\mathrm{dot}} = T_q\, T_k$,
 #
 # $$M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}} \key{additive-memory-overhead}$$
 
@@ -200,8 +205,8 @@ gigabytes = 4 * 8192**2 / 1e9  # of one number for each pair, in 32 bits
 print(f"8,192 tokens: {64 * gigabytes:.0f} GB against {gigabytes:.2f} GB")
 
 # %% [markdown] id="memory-notice"
-# The dot product is also "much faster and more space-efficient in practice" (Vaswani et al., 2017, § 3.2.1), because matrix products are
-# highly optimized.
+# The dot product is also "much faster and more space-efficient in practice" (Vaswani et al., 2017, § 3.2.1), as matrix products are highly
+# optimized.
 
 # %% [markdown] id="bowl"
 # ## Bend the key, not the pair
@@ -226,7 +231,7 @@ for wanted in (0, 1, 2):
     print(f"wanted {wanted}:", *(f"{token} {weight:.2f} " for token, weight in found))
 
 # %% [markdown] id="bowl-general"
-# The product gives the weights of the network, within 0.01. For keys of any length the same trick is to add the feature
+# The product gives the weights of the network, within 0.01. For keys of any length we add the feature
 # $-\tfrac{1}{2} \|k\|^2$. Expand $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$:
 #
 # $$q \cdot k - \tfrac{1}{2} \|k\|^2 = \tfrac{1}{2} \|q\|^2 - \tfrac{1}{2} \|q - k\|^2$$
@@ -234,8 +239,6 @@ for wanted in (0, 1, 2):
 # The left side is the dot product of $(q, 1)$ and $(k, -\tfrac{1}{2} \|k\|^2)$. On the right, $\tfrac{1}{2} \|q\|^2$ is the same for all
 # keys and cancels. So *the nearest key wins*, and if no two keys are equal, each wins when the query equals it. The bend is now made once
 # for each *key*: beside the scores, that is $T_k$ numbers, where the network had $T_q T_k d_h$.
-#
-# In a language model a network that stands between two layers of attention bends every *token*, once (lesson {lesson}`transformer`).
 
 # %% [markdown] id="bowl-turn"
 # **Your turn: the nearest key.** {turn}`nearest-key-by-product`
@@ -255,12 +258,12 @@ check("nearest-key-by-product", my_nearest)
 # %% [markdown] id="won"
 # ## Why the dot product won
 #
-# With few features both scores did about equally well, but with many the network was ahead. Vaswani et al. suspected the size of the
-# products, whose variance is $d_k$ at the start, {eq}`variance-of-a-score`, and divided them by $\sqrt{d_k}$. Additive scores are small
-# without it if the entries of $v$ have variance $1 / d_h$, as they do here.
+# With few features additive and unscaled dot products do about equally well, but with many the network is ahead, wrote Vaswani et al.
+# They suspected the size of the products, whose variance is $d_k$ at the start, {eq}`variance-of-a-score`, and divided them by
+# $\sqrt{d_k}$. Additive scores are small without it if the entries of $v$ have variance $1 / d_h$, as in our experiment below.
 
 # %% [markdown] id="won-predict"
-# We measure it on a dictionary of 32 words in two languages, whose vectors are learned too. Sixteen words are keys, the query is the
+# We measure this on a dictionary of 32 words in two languages, whose vectors are learned too. Sixteen words are keys, the query is the
 # translation of one of them, and the loss sees only the output, not the weights. Three scores, each at three widths $d_h$, have 450 steps
 # to learn to find the right key nine times out of ten. A bar shows how many they took. **Predict** which of the nine do not learn in time.
 
@@ -279,12 +282,14 @@ figures.steps_until_learnt(WIDTHS, steps)
 # score takes 142, 72 and 45. These are medians of three runs, and at every width the scaled product was the faster one in one of the three.
 
 # %% [markdown] id="real-question"
-# But what about keys that no query finds? Our sentence has four features, whereas SmolLM2, the model of lesson {lesson}`start`, has 90 key
+# ### Are real keys out of reach?
+#
+# Our sentence has four features, whereas SmolLM2, the model of lesson {lesson}`start`, has 90 key
 # heads of 64. From each of four texts we take 256 tokens, and search, for every key of every head, a query that gives it the largest score.
 # As controls we search in only the 4 directions in which the keys of the head vary most, and put random keys in place of the real ones.
 #
-# **Predict** for 64 features whether we find a query for all 256 keys, and whether random keys do better or worse. (A key is hidden if it
-# is an average of others in all features at once.)
+# **Predict** for 64 features whether we find a query for all 256 keys, and whether random keys do better, worse or the same. (A key is out
+# of reach if it is an average of others in all features at once.)
 
 # %% id="real-code" tags=["predicted"]
 from attn_course.lessons.additive.experiments_smollm2 import SMOLLM2
@@ -297,21 +302,21 @@ for width in (64, 4):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # With 64 features we find a query for each of the 92,160 keys of SmolLM2, and for every random key as well. In 4 directions even
-# the best head misses 122 of 256 real keys, and random keys are missed more often. (The search ends after 1,000 steps, so there may be more
-# to find.) So with many features no bend is needed, for trained keys or for random ones. Our sentence has midpoints among its keys because
-# they were made by hand.
+# the best head misses 122 of 256 real keys, and of random keys we find at most 70. (The search ends after 1,000 steps, so there may be more
+# to find.) So among 256 keys with 64 features none of these needs a bend, trained or random. A midpoint needs one at any width. Our
+# sentence has some because its keys were made by hand.
 
 # %% [markdown] id="real-notice"
-# That a query exists does not say that the head ever makes it. But no key of these is hidden from a dot product.
+# That a query exists does not say that the head ever makes it.
 
 # %% [markdown] id="own"
 # ## Three scores of your own
 #
 # Is the bend learned, or only possible? There are sixteen random keys with three features, and the query is one of them, turned by a
-# rotation. Which one? In plain PyTorch we train the network, the product, and the product with a fourth feature: the sum of the key's
-# features, which does not bend, or the sum of their squares, which does.
+# rotation. Which key is it? In plain PyTorch we train the network, the product, and the product with a fourth feature, the sum of the key's
+# squares. (A plain sum would not bend.)
 
-# %% id="own-lookups"
+# %% id="own-scores"
 import numpy as np
 import torch
 
@@ -322,51 +327,47 @@ def draw(*shape):
     return torch.tensor(rng.normal(size=shape), dtype=torch.float32)
 
 
-def lookups(count, turn, fourth):  # queries, keys, and which key is right
-    key, right = draw(count, 16, 3), torch.tensor(rng.integers(16, size=count))
-    query = key[torch.arange(count), right] @ turn
-    if fourth:  # for the query it is 1
-        query = torch.cat([query, torch.ones(count, 1)], dim=-1)
-        key = torch.cat([key, fourth(key).sum(dim=-1, keepdim=True)], dim=-1)
-    return query, key, right
-
-
 def network(q, k, v, b):  # projected: (count, 64) and (count, 16, 64)
     return torch.tanh(q[:, None] + k + b) @ v
 
 
-# %% id="own-learn"
 def product(q, k, *_):
     return (k @ q[..., None])[..., 0] / 8  # the root of 64
 
 
-def learn(score, fourth=None):  # the share that is right at the end
-    d, turn = 4 if fourth else 3, torch.linalg.qr(draw(3, 3)).Q
-    w_q, w_k = draw(d, 64) / d**0.5, draw(d, 64) / d**0.5
-    v, b = draw(64) / 8, draw(64)
-    parts = [part.requires_grad_() for part in (w_q, w_k, v, b)]
-    optimizer = torch.optim.Adam(parts, lr=0.01)
+# %% id="own-learn"
+def learn(score, d=3):  # the share that is right at the end
+    parts = [draw(d, 64) / d**0.5, draw(d, 64) / d**0.5, draw(64) / 8, draw(64)]
+    w_q, w_k, v, b = (part.requires_grad_() for part in parts)
+    turn, optimizer = torch.linalg.qr(draw(3, 3)).Q, torch.optim.Adam(parts, lr=0.01)
     for count in [32] * 300 + [4000]:  # the last ones are counted
-        query, key, right = lookups(count, turn, fourth)
+        key = draw(count, 16, 3)
+        query = key[:, 0] @ turn  # the first key is right; no score sees the order
+        if d == 4:
+            query = torch.cat([query, torch.ones(count, 1)], dim=-1)
+            key = torch.cat([key, (key**2).sum(dim=-1, keepdim=True)], dim=-1)
         scores = score(query @ w_q, key @ w_k, v, b)
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(scores, right).backward()
+        scores.log_softmax(dim=-1)[:, 0].mean().neg().backward()
         optimizer.step()
-    return float((scores.argmax(dim=-1) == right).float().mean())
+    return float((scores.argmax(dim=-1) == 0).float().mean())
 
 
 # %% [markdown] id="own-predict"
-# **Predict** which of the four find nearly every key.
+# **Predict** which of the three find nearly every key.
 
 # %% id="own-call" tags=["predicted"]
-print(f"a network for each pair:          {learn(network):.2f}")
-print(f"a product:                        {learn(product):.2f}")
-print(f"with the sum as fourth feature:   {learn(product, lambda key: key):.2f}")
-print(f"with squares as fourth feature:   {learn(product, lambda key: key**2):.2f}")
+print(f"a network for each pair: {learn(network):.2f}")
+print(f"a product:               {learn(product):.2f}")
+print(f"a product with squares:  {learn(product, d=4):.2f}")
+key = draw(100_000, 16, 3)
+own = product(key[:, 0], key).argmax(dim=-1) == 0
+print(f"not trained, not turned: {own.float().mean():.2f}")
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# The network finds nearly every key. The product is right in four cases of ten, and a feature that does not bend does not help. With one
-# bent feature of each key, the product learns what the network learns.
+# The network and the product with squares find nearly every key. The plain product learns to undo the rotation,
+# but is right in 0.43 of the cases: a random key is its own best match only that often (last line), with $\|k\|^2$ above $k \cdot k_j$ for
+# the 15 others. The network has learned its bend; for the product we made it by hand.
 
 # %% id="verify-lesson"
 verify_lesson("additive")
@@ -378,7 +379,7 @@ verify_lesson("additive")
 # |---|---|
 # | score, {eq}`additive-score` | {key}`additive-score` |
 # | its first use, {eq}`additive-attention` | {key}`additive-attention` |
-# | ceiling, {eq}`additive-weight-bound` | {key}`additive-weight-bound` |
+# | ceiling for $n$ keys, {eq}`additive-weight-bound` | {key}`additive-weight-bound` |
 # | numbers for the pairs, {eq}`additive-memory-overhead` | {key}`additive-memory-overhead` |
 
 # %% [markdown] id="summary"
@@ -388,8 +389,8 @@ verify_lesson("additive")
 # - Additive scores stay within $\|v\|_1$, and take $d_h$ numbers for every pair.
 #
 # What can the network do that a dot product cannot? It can prefer a key that is an average of others. Why did the dot product win all the
-# same? It is faster, takes one number for each pair, and with its scale learns about as fast. With 64 features it misses little: even among
-# random keys we found a query for each. Where keys do lie between others, one bent feature of each *key* is enough. Next, lesson
+# same? It is faster (Vaswani et al.), takes one number for each pair, and with its scale learns about as fast. With 64 features it missed
+# none of 256 keys, trained or random. Where keys do lie between others, one bent feature of each *key* is enough. Next, lesson
 # {lesson}`masking` hides keys from queries; first the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
 
 # %% [markdown] id="length"
@@ -449,8 +450,8 @@ print(f"without a bias: {unbiased:.2f}, by guessing {1 / 16:.2f}")
 # $$\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (1 - t_r^2)\,
 #  (W_Q)_{ar}\, (W_K)_{br} \label{additive-query-key-interaction}$$
 #
-# For a dot product this is 1 if $a = b$ and 0 otherwise, everywhere. Here it vanishes where units are flat, $t_r = \pm 1$, and also where
-# they are 0. We make all vectors of section {section}`tutorial` a hundred times smaller:
+# For a dot product this is 1 if $a = b$ and 0 otherwise, everywhere. Here it nearly vanishes where units are flat, $t_r$ near $\pm 1$, and
+# also near 0. We make the random queries and keys of *Spot the mistake* a hundred times smaller:
 
 # %% id="small-code"
 for factor in (1.0, 0.01):

@@ -275,7 +275,7 @@ figures.latent_flow(absorbed=True)
 # ## Your own latent layer
 #
 # Now let your step work inside a layer that reads one token at a time. It has 8 heads, and keeps the row $[\,c_t,\, k_t^R\,]$ of each of 20
-# tokens ($c_t$ is not normalised). `w["rotary"]` holds a matrix for each head's $q^R$, and as the last $W_{KR}$:
+# tokens ($c_t$ is not normalised). `w["rotary"]` holds a matrix for each head's $q^R$ and, last, $W_{KR}$:
 
 
 # %% id="own-layer"

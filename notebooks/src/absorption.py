@@ -1,12 +1,12 @@
 # %% [markdown] id="title"
 # # {lesson}`absorption` Absorption: a key that nobody makes
 #
-# DeepSeek-V2, a language model of 2024, has 128 heads in each of its 60 layers, and each head has a key and a value of its own for every
-# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. It keeps only 576 numbers for a token, and none of these is among them. All
+# DeepSeek-V2, a language model of 2024, has 128 heads in each of its 60 layers. Each head has a key and a value of 128 numbers for every
+# token, $2 \cdot 128 \cdot 128 = 32\,768$ numbers in a layer. A layer keeps only 576 for a token, and none of these is among them. All
 # keys and values can be made from the 576, but to write a word the model need not make them. **How can a query be compared with a key that
 # nobody has made?**
 #
-# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`self_attention` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="hook"
@@ -24,8 +24,8 @@ print(f"making them again    {again / 1e12:6.0f} TFLOP, for each new token")
 
 # %% [markdown] id="where"
 # The large cache would fill more than six GPUs of 80 GB, and the small one a corner of one. But making all keys and values again would
-# take 6,000 times the arithmetic of all the weights that a token passes (21 billion, 0.04 TFLOP), for every word that is written. So there
-# must be a way around the keys. It begins at the two matrices that lead from $X$ to the scores:
+# take 6,000 times the arithmetic of all the weights that a token passes (21 billion, two operations each, 0.04 TFLOP), for every word that
+# is written. So there must be a way around the keys. It begins at the two matrices that lead from $X$ to the scores:
 
 # %% id="machine"
 from attn_course.lessons.absorption import figures
@@ -67,21 +67,22 @@ from attn_course import alive, check, verify_lesson
 alive("absorbed-score")
 
 # %% [markdown] id="score-notice"
-# Then score $(i, j)$ equals score $(j, i)$. With most other numbers it matters which way round $W$ stands.
+# Then score $(i, j)$ equals score $(j, i)$, because $W = W_Q W_Q^\top$ is its own transpose. With most other matrices it matters which way
+# round $W$ stands.
 
 # %% [markdown] id="spot"
 # ### Spot the mistake: which way round?
 #
 # Somebody concludes: "As only the matrix $W = W_K W_Q^\top$ matters, the weights of self-attention without a mask are
-# $\mathrm{softmax}(X W X^\top)$." **Predict** what is wrong. Two things are, and the shapes show neither.
+# $\mathrm{softmax}(X W X^\top / \sqrt{d_k})$." The scale is right, with $d_k = 4$, the width before absorbing. **Predict** what is wrong;
+# the shapes do not show it.
 
 # %% id="spot-code" tags=["predicted"]
 from attn_course.reference import softmax
 
 W_Q, W_K = W_QUERY[0], W_KEY[0]
 tables = {
-    "as somebody says": X @ W_K @ W_Q.T @ X.T,
-    "with the scale": X @ W_K @ W_Q.T @ X.T / 2,
+    "as somebody says": X @ W_K @ W_Q.T @ X.T / 2,
     "as it should be": X @ W_Q @ W_K.T @ X.T / 2,
 }
 for name, table in tables.items():
@@ -90,8 +91,8 @@ for name, table in tables.items():
     print(f"cat gives it {weights[cat, it]:.2f}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The scale is missing. It is still the root of $d_k = 4$, the width before absorbing, so 2. But with the scale "it" does not find "cat"
-# either, because the matrix stands the wrong way round: the row of "cat" shares out its weight among the tokens that look *for* "cat".
+# "It" does not find "cat", because the matrix stands the wrong way round: the row of "cat" shares out its weight among the tokens that
+# look *for* "cat".
 
 # %% [markdown] id="layer"
 # ## A layer is two matrices for each head
@@ -99,21 +100,23 @@ for name, table in tables.items():
 # Can we do without the values of the tokens too? We can, because $W_V$ and $W_O$ are neighbours as well. $P$ acts from the left and mixes
 # tokens; $W_V$ and $W_O$ act from the right and mix features. Hence $(P\,(X W_V))\,W_O = P\,X\,(W_V W_O)$, and the average may be taken of
 # the tokens themselves. A layer adds up its heads (lesson {lesson}`heads`), each with its columns of $W_V$ and its rows of $W_O$. Without
-# mask, biases and rotation,
+# mask, biases, rotation and norms of queries and keys,
 #
 # $$\begin{gathered}
 # \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
 # W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \key{absorbed-multi-head-attention}$$
 #
-# $W_h$ says where a head looks, and $U_h$ what it writes. Layer 13 of SmolLM2 has a mask and a rotation, but they
-# act on $P$ only: with the model's own $P$, nine products $U_h$ return what the layer does (section {section}`columns`).
+# $W_h$ says where a head looks, and $U_h$ what it writes. Layer 13 of SmolLM2 has a mask and a rotation, but they act on $P$ only: with the
+# model's own $P$, and with what leaves the norm as $X$, nine products $U_h$ return what the layer adds to the stream, up to rounding
+# (section {section}`columns`).
 
 # %% [markdown] id="between"
 # ## What may stand between?
 #
-# Real models are not so tidy, and three things can disturb the product $W_Q W_K^\top$. A *bias* of the queries puts a row beside $W$
-# (section {section}`columns`). Where queries and keys are divided by their lengths (*QK-norm*), both lengths must be known as well. The third
-# is a *rotation*, and most models have it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when "it" asks
+# Real models are not so tidy, and three things can disturb the product $W_Q W_K^\top$. A *bias* of the queries puts a row beside $W$; that of
+# the keys adds the same to all scores of a row, which the softmax ignores (section {section}`columns`). Where queries and keys are divided
+# by their lengths (*QK-norm*), these are needed too, one number each for a token and head. The third is a *rotation*, and most models have
+# it. Layer 13, head 8 of SmolLM2 is the head that gives "cat" the weight 0.94 when "it" asks
 # (lesson {lesson}`start`). Its two matrices are stored with the course, and we absorb them:
 
 # %% id="trained-absorbed"
@@ -142,8 +145,7 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 
 # %% [markdown] id="trained-answer" tags=["answer"]
 # Only the eight scores of a token with itself are right, because query and key are then turned by the same angles, and a dot product does
-# not notice that. The others are wrong, some by more than 1. Yet "it" still finds "cat". A head that looks one token back can lose more: in
-# our sentence head 0 of layer 16 gives "because" the weight 0.80 when "it" asks, but only 0.04 with one matrix.
+# not notice that. The others are wrong, some by more than 1. Yet this head still finds "cat" for "it".
 
 # %% [markdown] id="rotation"
 # With $R_t$ for the turn at position $t$, which acts on a row from the right,
@@ -157,7 +159,7 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 # ## When does it pay?
 #
 # So far absorbing costs more. The factors of our trained head hold $2 \cdot 576 \cdot 64 = 73\,728$ numbers, but $W$ holds
-# $576^2 = 331\,776$, and it compares vectors of 576 entries where the head compared 64. So absorb on paper, to understand a head, and leave
+# $576^2 = 331\,776$, and scores made with it compare vectors of 576 entries instead of 64. So absorb on paper, to understand a head, and leave
 # the factors in the machine.
 
 # %% [markdown] id="cache"
@@ -172,8 +174,8 @@ figures.two_scores(scores, ["The", "cat", "sat", "because", "it", "was", "tired"
 #
 # On the left $W_{UK}$ is applied to every token of the past. On the right the query absorbs it, once, and is then compared with the latent
 # vectors themselves. With values it is the same from the other side: $\sum_j p_j\,(c_j W_{UV})$ equals $\bigl(\sum_j p_j\, c_j\bigr) W_{UV}$,
-# so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values, for all heads. Given up is rank:
-# all keys and values of a token, $32\,768$ numbers, lie in a space of at most 512 dimensions instead of 5,120, the width of $x_t$.
+# so the latent vectors are averaged, and only the average goes up. They serve as keys *and* as values, for all heads. What is lost is
+# rank: the $32\,768$ numbers of a token depend on 512 numbers, and could else depend on the 5,120 of $x_t$.
 
 # %% [markdown] id="step-turn"
 # **Your turn: a step in which no key is made.** {turn}`step-among-latents`
@@ -209,7 +211,7 @@ step = ours.my_step.answer if my_step is ... else my_step
 
 # %% [markdown] id="weigh-predict"
 # The sizes are those of DeepSeek-V2: 128 heads with keys and values of width 128, and latent vectors of 512 numbers, with $T = 1\,024$
-# tokens kept. **Predict** about how many times as many products of two numbers `rebuilt` takes.
+# tokens kept. **Predict** about how many times as many products of two numbers `rebuilt` takes as your step.
 
 # %% id="weigh-code" tags=["predicted"]
 rng, H, T, d_c, d_k = np.random.default_rng(0), 128, 1024, 512, 128
@@ -218,19 +220,16 @@ latent = rng.standard_normal((T, d_c), dtype=np.float32)
 query = rng.standard_normal((H, d_k), dtype=np.float32)
 inputs = query, latent, up_key, up_value
 print("same outputs:", np.allclose(rebuilt(*inputs), step(*inputs), atol=1e-4))
-# of one head, for keys alone; values take as many
-products = T * (d_c + 1) * d_k, d_c * d_k + T * d_c, d_c * d_k + T * d_k
-made, met, kept = (2 * H * number / 1e9 for number in products)
-print(f"{made:.2f} and {met:.2f} billion products, {made / met:.0f} times as many")
-print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
+made, met = T * d_c * d_k + T * d_k, d_c * d_k + T * d_c  # for one head's scores
+print(f"{made / 1e6:.2f} and {met / 1e6:.2f} million products: factor {made / met:.0f}")
 
 # %% [markdown] id="weigh-answer" tags=["answer"]
-# The first takes 114 times as many. Making keys and values costs $T\, d_c \cdot 2\, d_k$ products for each head, while your step has
-# $2\, T\, d_c$ and, once, $2\, d_c\, d_k$ to lift the query and to bring the average up. With all keys and values kept, a third
-# of your step's products would do, but the cache would hold $32\,768$ numbers for a token instead of 512.
+# The first takes 114 times as many. For the scores, `rebuilt` has $T\, d_c\, d_k$ products to make the keys and $T\, d_k$ to compare them;
+# your step has $d_c\, d_k$ to lift the query, once, and $T\, d_c$ to compare. The values take as many again. With all keys and values kept,
+# fewer products would do than in your step, but the cache would hold $32\,768$ numbers for a token instead of 512.
 
 # %% [markdown] id="weigh-prompt"
-# With a prompt it is the other way round. If all $T$ tokens ask, each latent vector goes up once for $T$ queries, while the absorbed form
+# Reading a prompt is another matter. If all $T$ tokens ask, each latent vector goes up once for $T$ queries, while the absorbed form
 # compares vectors of 512 numbers instead of 128. So it pays to read a prompt with keys, and to write without them.
 
 # %% [markdown] id="decouple"
@@ -246,8 +245,8 @@ print(f"{kept:.2f} billion if all are kept, and only the new token's are made")
 # Only $c_t$ and $k_t^R$ are kept, $512 + 64 = 576$ numbers. The scale is the root of both widths together, $\sqrt{128 + 64}$.
 
 # %% [markdown] id="rotary-turn"
-# **Your turn: one row for both parts.** Your step needs no new line, if it gets the row $[\,c_t,\, k_t^R\,]$ as the latent vector and a
-# wider matrix that makes the key $[\,k_t^C,\, k_t^R\,]$ of it. {turn}`key-with-rotary-part`
+# **Your turn: one row for both parts.** Your step needs no new line, if it gets the row $[\,c_t,\, k_t^R\,]$ as the latent vector, a wider
+# matrix that makes the key $[\,k_t^C,\, k_t^R\,]$ of it and, for the value, $W_{UV}$ with rows of zeros under it. {turn}`key-with-rotary-part`
 
 # %% id="rotary-turn-code" tags=["your-turn"]
 my_wide = ...  # your function
@@ -264,9 +263,10 @@ check("key-with-rotary-part", my_wide)
 # ```
 
 # %% [markdown] id="together"
-# So a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and the third $X$,
-# $W_h = W_Q^{(h)} W_{UK}^{(h)\top}$ and $U_h = W_{UV}^{(h)} W_O^{(h)}$, and a rotary part beside it (section {section}`count`). Follow
-# one token through one head. Which of the matrices grow with the text?
+# So where queries are $x_t W_Q$, a layer is {eq}`absorbed-multi-head-attention` with the latent vectors $C$ in the place of the second and
+# the third $X$, $W_h = W_Q^{(h)} W_{UK}^{(h)\top}$ and $U_h = W_{UV}^{(h)} W_O^{(h)}$, with the rotary scores added and the new scale and
+# a mask inside the softmax. (DeepSeek-V2 makes its queries of latent vectors too, section {section}`count`.) Here one token goes through
+# one head; of all that grows with the text, only $C$ and $K^R$ are kept:
 
 # %% id="flow-figure"
 figures.latent_flow(absorbed=True)
@@ -274,15 +274,15 @@ figures.latent_flow(absorbed=True)
 # %% [markdown] id="own"
 # ## Your own latent layer
 #
-# Only $C$ and $K^R$ grow, and they are kept. Now let your step write. Here is a whole layer of 8 heads, which reads 20 tokens one after the
-# other and keeps the row $[\,c_t,\, k_t^R\,]$ of each ($c_t$ is not normalised):
+# Now let your step work inside a layer that reads one token at a time. It has 8 heads, and keeps the row $[\,c_t,\, k_t^R\,]$ of each of 20
+# tokens ($c_t$ is not normalised). `w["rotary"]` holds a matrix for each head's $q^R$ and, last, $W_{KR}$:
 
 
 # %% id="own-layer"
 def write(tokens, w, attend):
     kept, outputs = [], []
     for t, x in enumerate(tokens):
-        turned = rope(x @ w["rotary"], np.full(H + 1, t))  # H queries and one key
+        turned = rope(x @ w["rotary"], np.full(H + 1, t))
         kept.append(np.append(x @ w["down"], turned[-1]))
         query = np.hstack([x @ w["query"], turned[:-1]])
         heads = attend(query, np.array(kept), w["up_key"], w["up_value"])
@@ -297,7 +297,6 @@ shapes = {"down": (d, d_c), "query": (H, d, d_k), "rotary": (H + 1, d, d_rope)}
 shapes |= {"up_key": (H, d_c, d_k), "up_value": (H, d_c, d_k), "output": (H * d_k, d)}
 w = {name: rng.normal(size=shape) / 4 for name, shape in shapes.items()}
 w["up_key"] = wide(w["up_key"], d_rope)
-# a rotary key makes no value
 w["up_value"] = np.pad(w["up_value"], [(0, 0), (0, d_rope), (0, 0)])
 
 # %% id="own-compared"
@@ -307,7 +306,7 @@ print("kept of a token:", d_c + d_rope, "numbers; its keys and values:", 2 * H *
 
 # %% [markdown] id="own-notice"
 # Each of the 8 heads has keys and values of its own, 96 numbers for a token. Only 12 others and a rotary key of 4 were kept, and your step
-# has made none of the 96. Give the layer more heads: both ways still agree, and no more is kept.
+# has made none of the 96. Give the layer more heads: both ways still agree, and with `H = 16` the last line says 16 and 192.
 
 # %% id="verify-lesson"
 verify_lesson("absorption")
@@ -318,20 +317,20 @@ verify_lesson("absorption")
 # | what | formula |
 # |---|---|
 # | two into one, {eq}`absorbed-score` | {key}`absorbed-score` |
-# | a layer without mask, bias and rotation, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
+# | a layer without mask, bias, rotation and QK-norm, {eq}`absorbed-multi-head-attention` | {key}`absorbed-multi-head-attention` |
 # | latent keys, {eq}`absorbed-latent-keys` | {key}`absorbed-latent-keys` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$ and the scale, outputs given the weights only $W_V W_O$, if nothing disturbs the products. A bias of the
-#   query leaves a row beside $W$; a rotation needs another $W$ at every distance.
+# - If nothing disturbs the products, scores need only $W_Q W_K^\top$ and the scale; once the weights are given, outputs need only
+#   $W_V W_O$. A bias of the query leaves a row beside $W$; a rotation needs another $W$ at every distance.
 # - Against making all keys again, absorbing saves products where few queries meet many tokens: in writing, not in reading. Against keeping
 #   all, it saves memory.
 #
 # How can a query be compared with a key that nobody has made? The matrix that would make the key changes sides: the query takes it along,
-# and meets what is kept. Only the positions need a key that is there. Next, lesson {lesson}`linear` gives up the softmax; first
-# come the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+# and meets what is kept. Only positions need a key that is there. Lesson {lesson}`linear` gives up the softmax; first come the
+# [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="columns"
 # ## Deeper: how far does a matrix travel?
@@ -418,14 +417,14 @@ check("head-with-biases-absorbed", my_absorbed)
 # key?
 
 # %% id="travel-biases"
-tokens, wide = rng.normal(size=(5, 4)), rng.normal(size=(2, 4, 2))
+rows, both = rng.normal(size=(5, 4)), rng.normal(size=(2, 4, 2))
 b_query, b_key = rng.normal(size=(2, 2))
 options = {"causal": {"is_causal": True}, "softcap": {"softcap": 2.0}, "RoPE": {}}
 for name, option in options.items():
     place = np.arange(5) * (name == "RoPE")  # the others stand at place 0
-    query = rope(tokens @ wide[0] + b_query, place)
-    keys = (rope(tokens @ wide[1] + b, place) for b in (0, b_key))
-    plain, biased = (attention(query, key, tokens, **option) for key in keys)
+    query = rope(rows @ both[0] + b_query, place)
+    keys = (rope(rows @ both[1] + b, place) for b in (0, b_key))
+    plain, biased = (attention(query, key, rows, **option) for key in keys)
     print(f"{name:8} the key's bias matters: {not np.allclose(plain, biased)}")
 
 # %% [markdown] id="travel-notice"
@@ -488,7 +487,7 @@ for kind in ("pairs turned and stretched", "orthogonal", "any"):
 print(f"{'trained, without rotations':27}", gauges.values("without rotations").round(1))
 
 # %% [markdown] id="real-answer"
-# Only the first kind changes nothing. The rotations forbid the others, and without rotations no gauge moves any logit by more than 0.001. But
+# Only the first kind changes nothing. The rotations forbid nearly all others, and without rotations no gauge moves any logit by more than 0.001. But
 # one matrix for each head is, without new training, a worse model, as the last line shows.
 #
 # For one pair of features, turned by the angle $\theta$, and a $G$ of $2 \times 2$,

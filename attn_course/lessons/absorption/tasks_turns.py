@@ -116,10 +116,11 @@ one token: 2 1 3 5 4
 def my_step(query, latent, up_key, up_value):
     r"""(H, d_k), (T, d_c), (H, d_c, d_k), (H, d_c, d_v) -> outputs of the heads (H, d_v).
 
-    A new token asks with a query, `query[h]`, for each of $H$ heads. Of all $T$ tokens, itself included, only the latent vectors are kept.
-    Head $h$ would make its keys as `latent @ up_key[h]` and its values as `latent @ up_value[h]`. Write `my_step(query, latent, up_key,
-    up_value)`, which returns what each head returns, `(H, d_v)`, and makes neither. A loop over the heads will do. The scale is
-    $1/\sqrt{d_k}$. Write the softmax with `np.exp`; all scores are moderate, so no maximum needs to be subtracted.
+    A new token asks with a query, `query[h]`, for each of $H$ heads; `query` is `(H, d_k)`. Of all $T$ tokens, itself included, only the
+    latent vectors are kept, `latent`, `(T, d_c)`. Head $h$ would make its keys as `latent @ up_key[h]` and its values as
+    `latent @ up_value[h]`, with `up_key` `(H, d_c, d_k)` and `up_value` `(H, d_c, d_v)`. Write `my_step(query, latent, up_key, up_value)`,
+    which returns what each head returns, `(H, d_v)`, and makes neither. A loop over the heads will do. The scale is $1/\sqrt{d_k}$. Write
+    the softmax with `np.exp`; all scores are moderate, so no maximum needs to be subtracted.
     """
     lifted = (up_key @ query[:, :, None])[:, :, 0]
     scores = lifted @ latent.T / np.sqrt(query.shape[1])

@@ -25,6 +25,7 @@ PREDICTED = "predicted"  # tag of a cell whose output is folded until it is run 
 ANSWER = "answer"  # tag of a text that is folded
 OURS = "ours"  # tag of a text that is folded, behind a cell that waits for the reader
 HIDDEN = "hide-output"  # what Jupyter Book calls it
+SET_UP = "hide-input"  # its name for the tag of a cell whose code is folded: what a reader can pass over
 COLLAPSED = "jp-MarkdownHeadingCollapsed"  # JupyterLab's name for a heading whose section is folded
 DEEPER = re.compile(r"(?:\d+\.\d+ )?Deeper: ")  # how the title of a section begins that no core section needs
 
@@ -101,6 +102,8 @@ def _node(cell: Cell) -> NotebookNode:
     if PREDICTED in cell.tags:
         metadata["tags"].append(HIDDEN)
         metadata["jupyter"] = {"outputs_hidden": True}
+    if SET_UP in cell.tags:
+        metadata["jupyter"] = {"source_hidden": True}
     if _is_deeper(cell):
         metadata[COLLAPSED] = True
     if cell.nbgrader:

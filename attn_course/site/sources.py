@@ -18,6 +18,7 @@ from docutils.nodes import make_id
 
 from attn_course import numbers
 from attn_course.authoring.course import Unit
+from attn_course.authoring.notebook import SET_UP
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed, unpacked
@@ -48,7 +49,7 @@ HEADING = re.compile(r"^#.*", re.MULTILINE)
 CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
-FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
+FOLDED: dict[str, Any] = {"tags": [SET_UP], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY_PAGE = """# Glossary
 
@@ -434,8 +435,8 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Fold what a reader of a page can pass over: three imports or more, and a cell that does no more than show something."""
-    code = "".join(cell["source"])
+    """Fold what a reader can pass over: what its author folds, three imports or more, and a cell that does no more than show something."""
+    code, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
     try:
         steps = ast.parse(code).body if cell["cell_type"] == "code" else []
     except SyntaxError:  # a magic
@@ -443,7 +444,7 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
     rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
     if code.startswith("verify_lesson("):
         cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
-    elif steps and "predicted" not in cell["metadata"].get("tags", []) and all(map(_only_shows, rest)):
+    elif SET_UP in tags or (steps and "predicted" not in tags and all(map(_only_shows, rest))):
         cell["metadata"] = cell["metadata"] | FOLDED
     elif len(steps) - len(rest) >= 3:
         lines = code.splitlines(keepends=True)

@@ -29,6 +29,7 @@ ANSWER = ("told", "markdown", "It is 0.73, because one score is larger.", "answe
 def test_output_and_answer_are_folded():
     _, run, told = book(ASK, RUN, ANSWER).cells
     assert run.metadata == {"tags": ["predicted", "hide-output"], "jupyter": {"outputs_hidden": True}}
+    assert book(("set-up", "code", "weight = 0.73", "hide-input", "")).cells[0].metadata.jupyter == {"source_hidden": True}
     first, *_, last = told.source.splitlines()
     assert (first, last) == ('<details class="answer"><summary>What came out</summary>', "</details>")
     assert book(TURN, OURS).cells[1].source.startswith('<details class="answer ours"><summary>Our answer</summary>')

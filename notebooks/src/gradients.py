@@ -217,7 +217,8 @@ check("gradient-of-all-keys", my_d_key)
 # %% id="circuit" tags=["predicted"]
 dQ = dS @ K / 2
 dK = dS.T @ Q / 2
-print("query", dQ.round(3), " keys", *dK.round(2))
+print("query", dQ.round(3))
+print("keys", *dK.round(2))
 figures.row_on_wires(["cat", "dog", "clock"], Q[0], K, V, target[0])
 
 # %% [markdown] id="circuit-notice" tags=["answer"]

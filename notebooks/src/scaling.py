@@ -151,8 +151,58 @@ check("divisor-for-sparse-entries", my_divisor)
 # $W_V$: from its weights $w$ it makes the output $\sum_j w_j\, v_j$, which should be $v_*$, the value of that item. So it must learn to
 # undo the matrix.
 #
-# **The training** is given. A step of gradient descent averages over 32 new examples. We stop when the right item wins in more than 90 % of
-# 512 other examples, or give up after 60 steps.
+# **The training.** A step of gradient descent averages over 32 new examples. We stop when the right item wins in more than 90 % of 512
+# other examples, or give up after 60 steps. Three folded cells hold the task, the gradients (section
+# {section}`unequal` says how) and the steps.
+
+# %% id="trial-examples" tags=["hide-input"]
+from attn_course.reference import softmax
+
+
+def start(seed):  # W_Q and W_K make queries and keys of variance 1
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
+    w_query, w_key = rng.normal(size=(2, 16, 64)) / 4
+    return rng, turn, w_query, w_key
+
+
+def examples(rng, turn, size):
+    items, values = rng.normal(size=(size, 16, 16)), rng.normal(size=(size, 16, 4))
+    right, row = rng.integers(16, size=size), np.arange(size)
+    off = values - values[row, right][:, None]  # from the value that is wanted
+    return items[row, right] @ turn, items, off, right
+
+
+# %% id="trial-gradients" tags=["hide-input"]
+def dots_of(features, items, w_query, w_key):  # q . k for each item, not divided
+    return (items @ (features @ w_query @ w_key.T)[:, :, None])[..., 0]
+
+
+def gradients(scores, off):  # a row for each query
+    w = softmax(scores)
+    e = (w[:, :, None] * off).sum(axis=1)
+    a = (off @ e[:, :, None])[..., 0] / 2
+    # A shift of all a changes no g. With 0 at the largest weight, no tiny g drowns.
+    a -= a[np.arange(len(a)), w.argmax(axis=1)][:, None]
+    return w * (a - (w * a).sum(axis=1, keepdims=True))
+
+
+# %% id="trial-steps" tags=["hide-input"]
+def steps_until_learnt(shrink, divisor, seed, size, way):
+    rng, turn, w_query, w_key = start(seed)
+    w_query = w_query / shrink
+    asked, among, _, wanted = examples(rng, turn, 512)
+    for step in range(1, 61):
+        features, items, off, _ = examples(rng, turn, 32)
+        g = way(gradients(dots_of(features, items, w_query, w_key) / divisor, off))
+        # Along W_Q W_K^T the mean slope is S; W_Q has the slope S W_K, and W_K has S^T W_Q.
+        move = size * features.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
+        w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
+        found = dots_of(asked, among, w_query, w_key).argmax(axis=1)
+        if (found == wanted).mean() > 0.9:
+            return step
+    return np.inf
+
 
 # %% [markdown] id="slow-predict"
 # Four layers with $d_k = 64$ start from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
@@ -161,14 +211,12 @@ check("divisor-for-sparse-entries", my_divisor)
 # with the scaled layer.
 
 # %% id="task-code" tags=["predicted"]
-from attn_course.lessons.scaling import experiments_given as given
-
 # by what W_Q is divided, and by what the scores
 layers = {"scaled": (1, 8), "unscaled": (1, 1), "twin": (8, 1), "by d_k": (1, 64)}
 
 
 def fewest(layer, way=lambda g: g):  # for each seed, with its best step size
-    run, sizes = given.steps_until_learnt, 0.1 * 2.0 ** np.arange(12)
+    run, sizes = steps_until_learnt, 0.1 * 2.0 ** np.arange(12)
     return [min(run(*layer, seed, size, way) for size in sizes) for seed in range(3)]
 
 
@@ -193,17 +241,16 @@ for name, needed in steps.items():
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \tfrac12\, e \cdot v_j$$
 #
-# How long is $g$ before the first step? We call a query **silent** if its $g$ is shorter than 0.01. (`given.gradients??` in a cell shows
-# the code, and `given.steps_until_learnt??` that of the training.)
+# How long is $g$ before the first step? We call a query **silent** if its $g$ is shorter than 0.01.
 
 # %% id="silent-code"
 for name, divisor in (("scaled", 8), ("unscaled", 1)):
     found = []
     for seed in range(3):
-        rng, turn, w_query, w_key = given.start(seed)
-        features, items, off, _ = given.examples(rng, turn, 512)
-        scores = given.dots_of(features, items, w_query, w_key) / divisor
-        found.append(np.linalg.norm(given.gradients(scores, off), axis=1))
+        rng, turn, w_query, w_key = start(seed)
+        features, items, off, _ = examples(rng, turn, 512)
+        scores = dots_of(features, items, w_query, w_key) / divisor
+        found.append(np.linalg.norm(gradients(scores, off), axis=1))
     length = np.sort(np.concatenate(found))
     loudest = length[-len(length) // 10 :].sum() / length.sum()
     print(f"{name:9s} mean length {length.mean():.2f}", end="   ")
@@ -508,10 +555,10 @@ for optimizer in ("SGD", "Adam"):
 
 # %% id="twins-code"
 def stepped(shrink, divisor, size):  # W_Q after one step
-    rng, turn, w_query, w_key = given.start(seed=0)
-    features, items, off, _ = given.examples(rng, turn, 32)
-    dots = given.dots_of(features, items, w_query / shrink, w_key)
-    g = given.gradients(dots / divisor, off)
+    rng, turn, w_query, w_key = start(seed=0)
+    features, items, off, _ = examples(rng, turn, 32)
+    dots = dots_of(features, items, w_query / shrink, w_key)
+    g = gradients(dots / divisor, off)
     slope = features.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
     return w_query / shrink - size * slope @ w_key
 

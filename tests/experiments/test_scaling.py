@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.lessons.scaling import experiments_given as given
 from attn_course.lessons.scaling.experiments import Lookups, first_gradients, initial_layer, score_gradients, scores
 
 
@@ -45,14 +44,6 @@ def test_gradients_of_single_queries_are_those_of_autograd():
     output = torch.einsum("bj,bjv->bv", found.softmax(dim=-1), value)
     (output - value[torch.arange(7), wanted]).square().mean(dim=-1).sum().backward()
     torch.testing.assert_close(score_gradients(found.detach(), value, wanted), found.grad)
-
-
-def test_the_gradients_given_to_the_reader_are_those_of_the_experiment():
-    rng, turn, w_query, w_key = given.start(0)
-    features, items, off, right = given.examples(rng, turn, 7)
-    found = given.dots_of(features, items, w_query, w_key)
-    wanted = score_gradients(torch.tensor(found), torch.tensor(off), torch.tensor(right))
-    np.testing.assert_allclose(given.gradients(found, off), wanted, rtol=1e-6, atol=1e-12)
 
 
 def directions(gradients):

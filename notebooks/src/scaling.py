@@ -195,7 +195,7 @@ def steps_until_learnt(shrink, divisor, seed, size, way):
     for step in range(1, 61):
         features, items, off, _ = examples(rng, turn, 32)
         g = way(gradients(dots_of(features, items, w_query, w_key) / divisor, off))
-        # Along W_Q W_K^T the mean slope is S; W_Q has the slope S W_K, and W_K has S^T W_Q.
+        # With S for the slope along W_Q W_K^T: S W_K along W_Q, and S^T W_Q along W_K.
         move = size * features.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
         found = dots_of(asked, among, w_query, w_key).argmax(axis=1)

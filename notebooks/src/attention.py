@@ -209,7 +209,7 @@ figures.weights_by(maps, words)
 # %% [markdown] id="layer"
 # ## Would training have told us, or a language model?
 #
-# Then why were the pictures about equally good? We train a small layer, on pictures of four random pixels of variance 1. A row of $X$ is
+# Then why were the pictures about equally good? We train a small layer, on pictures of four independent, standard normal pixels. A row of $X$ is
 # five numbers: the pixel, then four that are 0 except for a 1 at the pixel's place. As in a Transformer, three learned matrices make
 # queries, keys and values from the same rows. Here they stand side by side in `W`, in its 4 + 4 + 1 columns.
 
@@ -296,8 +296,9 @@ if model.is_here:
     print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine it wrote ",, the the (". Training on opposite pixels hid the wrong axis, but this model, trained with the right one, shows
-# it at once. Is only the size of the sum to blame? Try `lambda q, k, v: v.mean(axis=-2, keepdims=True)`, whose weights sum to 1, too.
+# On our machine it wrote ",, the the (". Training on opposite pixels hid the wrong axis, but this model shows it at once. Is only
+# the size of the sum to blame? Try `lambda q, k, v: v.mean(axis=-2, keepdims=True)`, whose weights sum to 1, too: here it wrote
+# ",,,,,".
 
 # %% [markdown] id="own"
 # ## Try anybody's attention

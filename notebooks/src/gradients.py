@@ -386,8 +386,8 @@ verify_lesson("gradients")
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row.
 #
-# What does a step teach attention to look at? At values that cost less than the mean and have some weight: the query gets a piece of
-# their keys, and these keys a piece of the query. So through shared endings and nouns the cat became like the dog and the clock like the
+# What does a step teach attention to look at? At values that cost less than the mean and have some weight: each pulls the query
+# towards its key, and its key towards the query (unless others pull harder). So through shared endings and nouns the cat became like the dog and the clock like the
 # stone, and "curious", which had learned to find the dog and avoid the stone, found the cat and avoided the clock. Lesson
 # {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 

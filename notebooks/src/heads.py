@@ -71,7 +71,7 @@ print("one head:", named(one(rings)[0], rings))
 print("two heads:", named(two(rings)[0], rings))
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. The one head names the colour before every time, but the one after in about one case of eight.
+# Two heads name both neighbours every time. The one head names the colour before nearly always, but the one after in about one case of eight.
 # We trained both from three starts (`seed=1` and `seed=2` are the others), and each time two heads named both and one head only one: before,
 # before and after. Here are the weights of the first start, averaged over the rings:
 
@@ -122,7 +122,7 @@ figures.machine()
 # \end{aligned}$$
 #
 # No weight is negative, so the first line says $f(\mathrm{blue}) > f(\mathrm{red})$, and then the second says $p_+ > p_-$. To name the
-# colour *before*, with an $f$ of its own, takes $p_- > p_+$ for the same reason. One head has one pair of weights, so it cannot do both. Two
+# colour *before*, with an $f$ of its own, takes $p_- > p_+$ for the same reason. Such a head has one pair of weights, so it cannot do both. Two
 # heads have a pair each, at best $1, 0$ and $0, 1$, and an $f$ each, so each can serve one side. More colours do not help, as red and blue
 # are two of them.
 
@@ -356,8 +356,8 @@ if model.is_here:
         print(f"head silenced: {silent}, difference {error:.6f}")
 
 # %% [markdown] id="real-look"
-# For us both differences were below 0.00001, which is rounding. So your class holds layer 16, and `model.silenced` does in the whole model
-# what your function does in a layer. What may the model lose without head 0? Here is where that head looks, beside another:
+# For us both differences were below 0.00001, which is rounding. So for this token your class does what the attention of layer 16 does, and
+# `model.silenced` silences a head in the whole model. What may the model lose without head 0? Here is where that head looks, beside another:
 
 # %% id="real-maps"
 figures.two_heads(model.maps(sentence)[16], model.tokens(sentence))
@@ -376,11 +376,11 @@ for silent in ([], [(16, 0)], others):
     print(model.silenced(*silent).write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# The whole model repeats the list. Without head 0 it loses the thread behind "paper", and without the eight others it repeats all again. We
-# chose this list, as there are some that even the whole model does not repeat. So we also measured six texts of 50 random tokens, read
+# The whole model repeats the list. Without head 0 it still finds "paper" (perhaps others help there), then loses the thread, and without the
+# eight others it repeats all again. We chose this list, as some are not repeated even by the whole model. So we also measured six texts of 50 random tokens, read
 # twice: in the second round the whole model named 63 to 84 in a hundred right, without head 0 at most 12, and without the eight 39 to 65.
-# In a story, where there is less to copy, it named 35 in a hundred, and 33 without head 0. So this head matters far more to copying than
-# to the story. How the copying works, this does not show; lesson {lesson}`induction` goes on.
+# In a story, where there is less to copy, it named 35 in a hundred, and 33 without head 0. So this head matters far more to these copies
+# than to this story. How the copying works, this does not show; lesson {lesson}`induction` goes on.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -399,7 +399,7 @@ verify_lesson("heads")
 #
 # - A head is a block of columns of queries, keys and values, with weights of its own.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - A map does not say what a head is for. Silence it, and others for control.
+# - A map only suggests what a head is for. Silence it, and others for control.
 #
 # One wide head mixes all it reads by one row of weights. Several narrow heads read several things at once and keep them apart for a linear
 # map behind the layer, with no more parameters. `MyLayer` holds as many as you like, in plain NumPy. In lesson

@@ -228,8 +228,8 @@ for name, needed in steps.items():
 # The scaled layer needs 4 or 5 steps, the unscaled one 34, 23 and 35. (Seeds 3 to 6 gave 3 to 6 steps beside 19 to 27.) The twin keeps up,
 # though it does not divide either, so it is the start that slows the unscaled layer.
 #
-# The layer that divides by 64 keeps up, too, because a larger step size makes up for a factor that all its gradients share. But this step
-# size depends on the width. The best is 51 to 102 here, and about four times that at $d_k = 256$, while the scaled layer is best with 6.4
+# The layer that divides by 64 keeps up, too, with larger steps for its smaller gradients. But their best size
+# depends on the width. The best is 51 to 102 here, and about four times that at $d_k = 256$, while the scaled layer is best with 6.4
 # at both.
 
 # %% [markdown] id="unequal"
@@ -266,7 +266,7 @@ for name, divisor in (("scaled", 8), ("unscaled", 1)):
 # loud ones, and with one that suits the loud ones, the layer learns from these few only.
 
 # %% [markdown] id="ways"
-# If unequal lengths are the harm, it must go away when every $g$ keeps its direction, but gets the mean length of the batch. As a control
+# If unequal lengths are the harm, most of it must go away when every $g$ keeps its direction, but gets the mean length of the batch. As a control
 # we give each $g$ the length of the query before it, so the lengths stay as unequal as they were. **Predict**, if the suspicion is right,
 # in which of the two ways the unscaled layer wins back most of its lost steps.
 
@@ -289,10 +289,10 @@ for way in (equal, passed_on):
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # With equal lengths the unscaled layer needs 10, 8 and 7 steps: 8.3 on average instead of 30.7, where the scaled layer needs 4.7. The
-# control, with 22, 22 and 33, keeps four fifths of this delay. (The scaled layer hardly changes.)
+# control, with 22, 22 and 33, keeps four fifths of this delay. (The scaled layer changes by two steps at most.)
 
 # %% [markdown] id="lift"
-# But equal lengths lift the silent queries *and* lower the loud ones. Which of the two does it?
+# But equal lengths lift the silent queries *and* lower the loud ones, beside others in between. Which of the two does more?
 #
 # **Your turn.** {turn}`lift-the-silent`
 
@@ -308,7 +308,7 @@ check("lift-the-silent", my_lift)
 # ```
 
 # %% [markdown] id="lift-predict"
-# The other half, `lowered`, shortens every longer $g$ to the mean length. **Predict** which half wins back more steps.
+# Another part, `lowered`, shortens every longer $g$ to the mean length. **Predict** which of the two wins back more steps.
 
 
 # %% id="lift-code" tags=["predicted"]
@@ -330,7 +330,7 @@ figures.trial(steps)
 
 # %% [markdown] id="culprit"
 # So the suspicion of Vaswani et al. was nearly right. With the best step size, what harms most is not that gradients are small, but that
-# some are small *beside others*, so chance decides which queries may teach the layer. This is one small task; for equal lengths, section
+# some are small *beside others*. This is one small task; for equal lengths, section
 # {section}`measured` finds much the same at other widths and with Adam.
 
 # %% [markdown] id="own"

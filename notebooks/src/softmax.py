@@ -73,7 +73,7 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$, no longer a number of tokens, is called the **temperature**: in physics the states of a gas have such probabilities, with minus the
+# $T$, no longer a number of tokens, is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with minus the
 # energy as the score and $T$ in units of energy.
 
 # %% [markdown] id="paris"
@@ -182,7 +182,7 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# Cross-entropy, the winner, first. It is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last
+# First the winner. Cross-entropy is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last
 # term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
 # log-sum-exp**:
 #
@@ -193,8 +193,8 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so this lead is gone after four steps, and a lead of 12 after six or seven. The surer the model is of a wrong token, the nearer
-# its steps come to full strength.
+# of 7, which is gone after four steps, and one of 12 after six or seven. The surer the model is of a wrong token, the nearer
+# they come to 1 and $-1$.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
@@ -213,7 +213,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
     print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all, and each of the others pays about in proportion to its weight.
+# "Cat" pays nearly all, and each of the six losers pays in proportion to its weight.
 
 # %% [markdown] id="jacobian"
 # How much exactly? Let all scores move with the time $t$, at the rates $r_j = dz_j / dt$. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves
@@ -242,8 +242,8 @@ check("softmax-derivative", my_formula)
 #
 # Let a model be sure, and no score move fast. One token has nearly all the weight, so $\bar r$ is nearly the rate of its own score, and its
 # weight hardly moves. Every other token has a tiny weight $s_i$, which hardly moves either. The loss depends on the weights alone, and the
-# squared error's slopes along them lie between $-1$ and $1$. So it hardly moves, too, and the steps, which follow its slopes along the
-# scores, are tiny.
+# squared error's slopes along them lie between $-1$ and $1$. So the loss hardly moves either: its slopes along the scores are tiny, and so
+# are the steps.
 #
 # How fast is it exactly? By the chain rule a loss with the slopes $g_i$ along the weights, here $s_i - \delta_{iy}$, moves at the rate
 # $\sum_i g_i\, ds_i / dt$.
@@ -309,9 +309,9 @@ for name, g in along.items():
 # about $2 s_3$. Five points more at the start divide $s_3$ by about $e^5 \approx 148$, and the wait is 128 times as long. Each point of the
 # lead lost makes $s_3$ about $e$ times as large, so the wait ends in a jump.
 #
-# Every loss goes through `pull`. To cancel its factor $s_y$ a slope has to grow like $1 / s_y$, as that of cross-entropy does. The slope
-# $-1 / \sqrt{s_y}$ has no bound either, but grows too slowly, and waits for 407 steps. The slope $-1 / s_y^2$ grows too fast: one step from
-# 12 throws the third score to 162,758. The logarithm has just the right slope.
+# Every loss goes through `pull`. In a loss of $s_y$ alone, to cancel its factor $s_y$ a slope has to grow like $1 / s_y$, as that of
+# cross-entropy does. The slope $-1 / \sqrt{s_y}$ has no bound either, but grows too slowly (407 steps). The slope $-1 / s_y^2$ grows too fast: one step
+# from 12 throws the third score to 162,758.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -323,7 +323,7 @@ verify_lesson("softmax")
 # |---|---|
 # | weights, {eq}`softmax` | {key}`softmax` |
 # | slope of the loss, {eq}`cross-entropy-gradient` | {key}`cross-entropy-gradient` |
-# | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
+# | rate of an average of fixed $g_j$, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
 
 # %% [markdown] id="summary"
 # ## Summary

@@ -439,8 +439,8 @@ alive("gradient-of-scores")
 
 # %% [markdown] id="card-question"
 # What does this do to learning? The card has four values, $-1, 0, 1, 2$, the loss $-z$, and steps of size 1. Three scores begin at 0.
-# Start that of the best value at 0, $-1$, $-2$ and $-3$. How many steps does it take to more than half of the weight? And which way does
-# its weight go at first?
+# Start that of the best value at 0, $-1$, $-2$ and $-3$. How many steps does the best value take to get more than half of the weight? And
+# which way does its weight go at first?
 
 # %% id="explorable"
 figures.steps_explorable()

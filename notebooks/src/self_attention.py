@@ -202,7 +202,8 @@ check("turn-of-a-pair", my_turn)
 # ```
 
 # %% [markdown] id="turn-card"
-# In this card a query and a key have three pairs each. Does the score change when the two tokens exchange places?
+# In this card a query and a key have three pairs each. Does the score change when both tokens move on together?
+# And when they exchange places?
 
 # %% id="turn-explorable"
 figures.rope_explorable()

@@ -53,7 +53,7 @@ def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_han
     assert "It is (1.25, −11, 0, 3) at the query, (1.73, 0, 0, 0), (0.17, 0, 0, 0), (−1.91, 0, 0, 0) at the keys" in drawn.alt
     assert "and (1, 0), (0.5, 0), (0.5, 0) at the values." in drawn.alt
     texts = ["".join(text.itertext()) for text in svg_of(drawn).iter("text")]
-    assert {"0.69", "1.39 / 2", "2 / 4", "0.5·(4 + 1)", "2.5", "0.25·(−12 + 1)", "0.5 · (2, 1)", "mean δ = −1"} <= {*texts}
+    assert {"0.69", "1.39 / 2", "2 / 4", "0.5·(4+1)", "2.5", "0.25·(−12+1)", "0.5 · (2, 1)", "mean δ = −1"} <= {*texts}
 
 
 def tips(name: str) -> list[tuple[float, float]]:

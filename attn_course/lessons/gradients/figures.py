@@ -49,10 +49,10 @@ def row_on_wires(tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, value
     d_q, d_k, d_v = d_s @ k / 2, np.outer(d_s, q) / 2, np.outer(p, d_z)
     rows = [float(FIRST_ROW + ROW * row) for row in range(len(tokens))]
     middle, top, bottom = (rows[0] + rows[-1]) / 2, FIRST_ROW - 30, rows[-1] + 58
-    drawing = Diagram("row-on-wires", 738, bottom + 4)
-    columns = ((241, 62), (371, 106), (514, 112))
+    drawing = Diagram("row-on-wires", 758, bottom + 4)
+    columns = ((241, 62), (374, 112), (523, 106))
     match, softmax, mixture = (drawing.box(Area(x, (top + bottom) / 2, width, bottom - top)) for x, width in columns)
-    far = drawing.box(Area(685, middle, 98, 84))
+    far = drawing.box(Area(706, middle, 98, 84))
 
     def say(x: float, y: float, forward: str, back: str, apart: float = 20, **look: Any) -> None:
         drawing.text((x, y + 5 - apart / 2), forward, **look)
@@ -66,19 +66,19 @@ def row_on_wires(tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, value
 
     say(40, 34, "forward →", "← back", small=True)
     names = ["K dK", "S dS", "softmax P(dP−δ)", "P dP", "P·V dV", "Z dZ"]
-    for x, (forward, back) in zip((137, 295, 371, 441, 514, 603), map(str.split, names), strict=True):
+    for x, (forward, back) in zip((137, 295, 374, 450, 523, 616), map(str.split, names), strict=True):
         say(x, 34, forward, back, symbol=True)
     asking = drawing.box(Area(match.x, 84, 222, 44))
     say(match.x, 84, f"q = {_few(q)}", f"dq = {_few(d_q)}", small=True)
     drawing.arrow((match.x - 3.5, asking.bottom[1]), (match.x - 3.5, top))
     drawing.arrow((match.x + 3.5, top), (match.x + 3.5, asking.bottom[1]), role="gradient")
-    less = f"− {_few(mean)}" if mean >= 0 else f"+ {_few(-mean)}"
+    less = f"−{_few(mean)}" if mean >= 0 else f"+{_few(-mean)}"
     for row, (y, token) in enumerate(zip(rows, tokens, strict=True)):
         weight = _few(p[row])
-        wire(drawing.box(Area(33, y, 62, 30), token), match, y, _few(k[row]), _few(d_k[row]))
+        wire(drawing.box(Area(34, y, 64, 30), token), match, y, _few(k[row]), _few(d_k[row]))
         drawing.text((match.x, y + 5), f"{_few(k[row] @ q)} / 2", small=True)
         wire(match, softmax, y, _few(s[row]), _few(d_s[row]))
-        say(softmax.x, y, f"{_few(powers[row])} / {_few(powers.sum())}", f"{weight}·({_few(cost[row])} {less})", small=True)
+        say(softmax.x, y, f"{_few(powers[row])} / {_few(powers.sum())}", f"{weight}·({_few(cost[row])}{less})", small=True)
         wire(softmax, mixture, y, weight, _few(cost[row]))
         say(mixture.x, y, f"{weight} · {_few(v[row])}", _few(d_v[row]), small=True)
     drawing.text((match.x, bottom - 10), "q · k / 2")

@@ -23,6 +23,7 @@ OTHERS = (
 )
 SOURCE = re.compile(r"\^T\b|\\[a-z]{2}|\b(?:Gamma|Theta|Lambda|Pi|Sigma|Phi|Psi|Omega)\b")
 OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closest('.eq').lastChild.getBoundingClientRect().left)"""
+TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
 TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
@@ -191,6 +192,9 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     page.goto((site / "start.html").as_uri())
     assert page.locator(".tag_hide-input details[open]").count() == 0
     assert page.locator(".tag_hide-input").first.get_by_text("code", exact=True).first.is_visible()
+    page.goto((site / "scaling.html").as_uri())
+    folds = page.locator(".tag_hide-input:not(:has(.cell_output)) summary").evaluate_all(TOPS)
+    assert len({*folds}) == len(folds) >= 3, "folds behind each other cannot be opened"
     page.goto((site / "glossary.html").as_uri())
     whole = page.locator("dl.myst").evaluate_all("all => all.map((one) => one.scrollWidth <= one.clientWidth)")
     assert whole

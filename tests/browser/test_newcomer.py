@@ -107,8 +107,8 @@ def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: 
 
 def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
     page.run_all()
-    (error,) = errors(page.cells())
-    assert error.startswith(f"{CHECK}: CheckFailed: ")
+    first, *_ = errors(page.cells())  # a busy browser may send the next cells after the kernel has dropped what waited
+    assert first.startswith(f"{CHECK}: CheckFailed: ")
     page.run_cell(CHECK)
     assert page.in_sight(CHECK, ".attn-check-failed")
     assert not page.in_sight(CHECK, STRIP)

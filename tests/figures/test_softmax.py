@@ -20,7 +20,7 @@ DRAWN = [
         partial(figures.covariance, [[0.5, 0.3, 0.2], [0.0, 0.5, 0.5]], [1.0, 0.0, -1.0], [[2.0, 4.0, 0.0]] * 2),
         [
             "2 panels with a dot for each token, at the rates 1.0, 0.0 and −1.0",
-            "Weights 0.50, 0.30 and 0.20: the cross is at 0.30 and 2.20, the areas are −0.14, −0.54 and 2.86, and their weighted average is 0.34.",
+            "Weights 0.50, 0.30 and 0.20: the cross is at 0.30 and 2.20, the areas are −0.14, −0.54 and 2.86, and",
             "the cross is at −0.50 and 2.00, the areas are 0.00, 1.00 and 1.00, and their weighted average is 1.00.",
         ],
     ),

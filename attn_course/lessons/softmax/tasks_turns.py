@@ -140,7 +140,7 @@ def _one_weight(rng):
     """,
 )
 def my_pull(weights, gradient):
-    """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
+    r"""The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
     Which covariance is $\partial L / \partial z_j$ then? Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D
     float64 arrays of the same length, and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must

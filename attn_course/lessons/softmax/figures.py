@@ -78,12 +78,12 @@ def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None
     )
     with picture(title=title, alt=alt, height=3.7, columns=len(p), sharex=True, sharey=True) as axes:
         for ax, row, heights, middle, found in zip(axes, p, up, averages, areas, strict=True):
-            _rectangles(ax, row, across, heights, middle, found)
+            _rectangles(ax, row, across, heights, (float(middle[0]), float(middle[1])), found)
             ax.set(title=f"weights {listed(row)}", xlabel="rate of the score")
         axes[0].set_ylabel("slope of the loss along the weight")
 
 
-def _rectangles(ax: Axes, p: np.ndarray, across: np.ndarray, up: np.ndarray, middle: np.ndarray, areas: np.ndarray) -> None:
+def _rectangles(ax: Axes, p: np.ndarray, across: np.ndarray, up: np.ndarray, middle: tuple[float, float], areas: np.ndarray) -> None:
     """Draw the dots of one model, the cross of the averages, and what lies between."""
     for one, x, y, area in zip(p, across, up, areas, strict=True):
         colour = ABOVE if area >= 0 else BELOW

@@ -73,8 +73,8 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with minus the energy as the
-# score.
+# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with
+# minus the energy as the score.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
@@ -245,8 +245,8 @@ check("softmax-derivative", my_formula)
 # $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
 # = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
-# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. In the
-# same way moves the average of any fixed numbers $g_j$:
+# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. The
+# average of any fixed numbers $g_j$ moves in the same way. This is our lemma:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
@@ -288,9 +288,9 @@ figures.covariance(models, rates, models - right)
 # %% [markdown] id="vjp"
 # ## The lemma at work
 #
-# First the chatbot. If $\beta = 1 / T$ rises at the rate 1, the scores $\beta z$ move at the rates $z$. With $z$ for $g$, too,
-# {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance. So a colder chatbot draws tokens with better scores on average,
-# unless all scores are equal.
+# First the chatbot: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1, the scores $\beta z$
+# move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance of the scores. So it
+# does, on average, unless all scores are equal.
 #
 # Then the race. A step needs the slope of the loss along each score $z_j$, so let only $z_j$ rise, at the rate 1.
 #

@@ -17,9 +17,9 @@
 # %% id="train-torch"
 import torch
 
-nouns, endings = ["cat", "dog", "clock", "stone"], ["tired", "curious"]
 cat, dog, clock, stone = range(4)
 tired, curious = range(2)
+# an ending, and the nouns it comes with, the animal first
 read = [(tired, [cat, clock]), (tired, [dog, stone]), (curious, [dog, stone])]
 
 
@@ -42,6 +42,7 @@ def learn(key_step):
 # %% id="train-map"
 from attn_course.lessons.gradients import figures
 
+nouns, endings = ["cat", "dog", "clock", "stone"], ["tired", "curious"]
 maps = learn(key_step=0), learn(key_step=1)
 figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, clock)])
 

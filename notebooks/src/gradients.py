@@ -272,7 +272,8 @@ print(f"by differences {(more - less) / 2e-4:.4f}, by your program {dK[1, 0]:.4f
 # ## Who told "curious"?
 #
 # Now your gradients take the place of PyTorch's. In the first sentence the query of "tired", which is still zero, meets the keys of cat and
-# clock. The animal gets the value 1 and the other noun 0, so the output is the animal's weight $p$. The loss is $-\ln p$, so $dZ = -1/p$.
+# clock. Let the animal have the value 1 and the other noun 0. Then the output is the animal's weight $p$, and as the loss is $-\ln p$,
+# $dZ = -1/p$.
 #
 # **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
 
@@ -300,8 +301,7 @@ print("keys of cat and clock:", *d_key)
 # moves the key of the animal along the query, and the key of the thing just as far the opposite way.
 #
 # "Tired" comes with cat and with dog. It pulls both keys along its query, and pushes those of clock and stone away. So cat and dog may become
-# alike, and so may clock and stone. Then "curious", which learns to find the dog and to avoid the stone, finds the cat and avoids the clock,
-# too. Do they become alike?
+# alike. Then "curious", which learns to find the dog, finds the cat, too. Do they become alike?
 
 
 # %% id="train-why-code"
@@ -387,9 +387,8 @@ verify_lesson("gradients")
 # The gradient of a score is its weight, times what this weight costs above the mean of its row.
 #
 # What does a step teach attention to look at? At values that cost less than the mean and have some weight: each pulls the query
-# towards its key, and its key towards the query (unless others pull harder). So through the query of "tired" the cat became like the dog
-# and the clock like the stone, and "curious", which had learned to find the dog and avoid the stone, found the cat and avoided the clock.
-# Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# towards its key, and its key towards the query (unless others pull harder). So the query of "tired" made the cat like the dog, and
+# "curious", which had learned to find the dog, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="by-entry"
 # ## Deeper: entry by entry

@@ -5,7 +5,7 @@
 # the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 55 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -48,7 +48,7 @@ alive("softmax")
 # ## Only leads count
 #
 # Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. The keys differ as before,
-# and each score of a query changes by the same number, the query's product with that vector (halved). Say it is 5.
+# and all scores of a query change by the same number. Say it is 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -64,8 +64,8 @@ for name, amount in ways.items():
 # $$f(x + y) = f(x)\, f(y)$$
 #
 # A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$. In this way
-# $f(x) = a^x$ with $a = f(1)$ for every positive fraction $x$. As $f(0) = 1$ and $f(-x) = 1 / f(x)$, it holds for the other fractions,
-# too. If $f$ is continuous, so that no weight jumps, it holds for all $x$ (Cauchy, 1821).
+# $f(x) = a^x$ with $a = f(1)$ for every positive fraction $x$. As $f(0) = f(0)^2$, also $f(0) = 1$ and $f(-x) = 1 / f(x)$, so it
+# holds for the other fractions, too. If $f$ is continuous, so that no weight jumps, it holds for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
 # So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. If
@@ -73,12 +73,12 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$, no longer a number of tokens, is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with minus the
-# energy as the score and $T$ in units of energy.
+# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with
+# minus the energy as the score.
 
 # %% [markdown] id="paris"
-# A chatbot draws its next token with such probabilities. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital
-# of France is*, with a score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of
+# A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
+# score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of
 # the weight. **Predict** how many do at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it
 # becomes its root: dozens, hundreds, or thousands?
 
@@ -100,9 +100,9 @@ for temperature in ("0.5", "1", "2"):
 # %% [markdown] id="stable"
 # ## Scores that are too large
 #
-# SmolLM2's score for "Paris" is 17.37, but the largest number in float16 is 65,504, about $e^{11.1}$. Beyond it a computer writes
-# `inf`, and `inf / inf` is `nan`. Here are the weights of the three best tokens, as if there were no others (so "Paris" gets
-# more than before), with the code of section {section}`hook` and with the maximum subtracted first:
+# SmolLM2's score for "Paris" is 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it a computer
+# writes `inf`, and `inf / inf` is `nan`. Here are the weights of the three best tokens, as if there were no others, with the code of
+# section {section}`hook` and with the maximum subtracted first:
 
 # %% id="overflow-code"
 best = np.array(measured["scores"], dtype=np.float16)  # of "Paris", "the" and "London"
@@ -137,8 +137,8 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# A model learns its scores: a loss says how bad its weights $s = \sigma(z)$ are, and steps against the
-# slopes of the loss move the scores. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
+# A model learns its scores. A loss says how bad its weights $s = \sigma(z)$ are, and each step moves the scores against the slopes of the
+# loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
 # not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
 # can be measured without calculus: nudge a score up and down, and see how the loss changes.
 
@@ -182,9 +182,8 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# First the winner. Cross-entropy is minus a logarithm, which undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last
-# term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of
-# log-sum-exp**:
+# First the winner. Its logarithm undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
+# $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -193,16 +192,16 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, which is gone after four steps, and one of 12 after six or seven. The surer the model is of a wrong token, the nearer
-# they come to 1 and $-1$.
+# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the longer are its steps.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# And the loser? Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, the very same numbers. But a step moves scores,
-# and as the weights sum to 1, a token can only gain what others lose. In the row of "it" raise the score of "tired" a
-# little. **Predict** who loses the most weight: "because" with the same score, "cat" with the weight 0.95, or all
-# the same?
+# Now the loser. Along the *weights* the squared error has the very same slopes $s_i - \delta_{iy}$, but a step moves scores. This is the
+# short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes that never pass 1 cannot make up for it.
+#
+# To see how weights follow, raise the score of "tired" in the row of "it" a little. The weights sum to 1, so others have to pay. **Predict**
+# who pays most: "because" with the same score, "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = weights_of(it)
@@ -216,13 +215,13 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all, and each of the six losers pays in proportion to its weight.
 
 # %% [markdown] id="jacobian"
-# How much exactly? Let all scores move with the time $t$, at the rates $r_j = dz_j / dt$. By {eq}`lse-gradient` $\mathrm{lse}(z)$ moves
-# at the rate $\sum_l s_l\, r_l$, the average rate under $s$, written $\bar r$. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves at the rate
-# $r_i - \bar r$, and $s_i$ itself moves $s_i$ times as fast:
+# Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
+# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the average rate of the scores. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves as fast as score $i$
+# outruns this average, and $s_i$ itself moves $s_i$ times as fast:
 #
-# $$\frac{d s_i}{dt} = s_i\, (r_i - \bar r)$$
+# $$\frac{d s_i}{dt} = s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)$$
 #
-# If only $z_j$ rises, at the rate 1, then $\bar r = s_j$ and
+# If only $z_j$ rises, at the rate 1, the average is $s_j$, and
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
@@ -240,33 +239,60 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# Let a model be sure, and no score move fast. One token has nearly all the weight, so $\bar r$ is nearly the rate of its own score, and its
-# weight hardly moves. Every other token has a tiny weight $s_i$, which hardly moves either. The loss depends on the weights alone, and the
-# squared error's slopes along them lie between $-1$ and $1$. So the loss hardly moves either: its slopes along the scores are tiny, and so
-# are the steps.
+# How much of this reaches a loss? If its slopes along the weights are $g_i = \partial L / \partial s_i$, it moves at the rate
+# $\sum_i g_i\, ds_i / dt$ by the chain rule. We put in how the weights follow:
 #
-# How fast is it exactly? By the chain rule a loss with the slopes $g_i$ along the weights, here $s_i - \delta_{iy}$, moves at the rate
-# $\sum_i g_i\, ds_i / dt$.
-
-# %% [markdown] id="by-hand"
-# **By hand.** Let the model be unsure, with $s = (0.5, 0.3, 0.2)$, and the third token right, so $g = (0.5, 0.3, -0.8)$. Let the first
-# score fall and the third rise, $r = (-1, 0, 1)$. Then $\bar r = -0.5 + 0.2 = -0.3$, and the weights move at the rates
-# $0.5 \cdot (-0.7) = -0.35$, $0.3 \cdot 0.3 = 0.09$ and $0.2 \cdot 1.3 = 0.26$. So the loss moves at the rate
-# $0.5 \cdot (-0.35) + 0.3 \cdot 0.09 - 0.8 \cdot 0.26 = -0.356$.
-
-# %% [markdown] id="lemma-proof"
-# As the rates of the weights sum to 0, we may subtract the average $\bar g = \sum_j s_j g_j$ from every slope:
+# $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
+# = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
-# $$\sum_j s_j\, (r_j - \bar r)\, g_j = \sum_j s_j\, (r_j - \bar r)\, (g_j - \bar g)$$
-#
-# The right side, an average product of two deviations, is the **covariance** of $g$ and $r$ under $s$. A loss moves at this rate, with its
-# slopes of the moment, and so does the average of any fixed numbers $g_j$:
+# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. The
+# average of any fixed numbers $g_j$ moves in the same way. This is our lemma:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
+# %% [markdown] id="by-hand"
+# **By hand.** Of two tokens the second is right, and only its score rises, so the rates are $(0, 1)$. An undecided model has the weights
+# $(0.5, 0.5)$, and the squared error the slopes $g = (0.5, -0.5)$. The average product is $0.5 \cdot (-0.5)$ and the average slope 0, so the
+# covariance is $-0.25$: the loss falls.
+#
+# Now let the model be sure, and wrong: $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average product is $-0.0099$, the average slope
+# $0.99^2 - 0.01 \cdot 0.99 = 0.9702$, the average rate $0.01$, and the covariance $-0.0099 - 0.9702 \cdot 0.01 = -0.0196$. The slopes have
+# doubled, and yet the loss falls 13 times more slowly.
+#
+# **Predict** the same for cross-entropy, with $g = (0, -1 / s_2) = (0, -100)$.
+
+# %% id="covariance-code" tags=["predicted"]
+right = rates = np.array([0.0, 1.0])  # the second is right, and its score rises
+models = np.array([[0.5, 0.5], [0.99, 0.01]])
+for s in models:
+    for name, g in {"squared error": s - right, "cross-entropy": -right / s}.items():
+        covariance = s @ (g * rates) - (s @ g) * (s @ rates)
+        print(s, f"{name}: {covariance:.4f}")
+
+# %% [markdown] id="covariance-answer" tags=["answer"]
+# The average product is $0.01 \cdot (-100) = -1$, and so is the average slope. The covariance is $-1 + 1 \cdot 0.01 = -0.99$, as
+# {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
+
+# %% [markdown] id="covariance-drawn"
+# A covariance is also an average of areas (multiply out). Each dot is a token, as large as its weight, and the cross marks the two averages.
+# The rectangle between dot and cross counts as negative at the upper left and the lower right:
+
+# %% id="covariance-figure"
+figures.covariance(models, rates, models - right)
+
+# %% [markdown] id="covariance-seen"
+# In the sure model the cross lies on the large dot, whose rectangle is a speck, and the other rectangle counts with the weight 0.01.
+# Cross-entropy pulls the small dot down to $-100$, and so makes up for its weight. The squared error cannot, because its slopes stay between
+# $-1$ and 1.
+
 # %% [markdown] id="vjp"
-# A training step needs the slope of a loss $L$ along each score. With $g_i = \partial L / \partial s_i$ it is
-# $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
+# ## The lemma at work
+#
+# First the chatbot: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1, the scores $\beta z$
+# move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance of the scores. So it
+# does, on average, unless all scores are equal.
+#
+# Then the race. A step needs the slope of the loss along each score $z_j$, so let only $z_j$ rise, at the rate 1.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -275,26 +301,26 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# By {eq}`softmax-derivative` the sum is $\sum_i g_i s_i\, (\delta_{ij} - s_j) = s_j\, (g_j - \bar g)$, where the average $\bar g$ is
-# $s \cdot g$. So the function returns `weights * (gradient - weights @ gradient)`.
+# The average of the rates is $s_j$, and the average product is $s_j g_j$. So the slope is $s_j g_j - \mathrm{E}_s[g]\, s_j$, and the function
+# returns `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="own"
-# ## How long does it wait?
+# So the slope along a score is $s_j\,(g_j - \mathrm{E}_s[g])$. At $(12, 1, 0)$ the squared error has about $g = (1, 0, -1)$, with the
+# average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so the
+# slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
 #
-# Now your softmax has a backward pass, too. Race again, without nudges, and with two more losses, which have
-# no logarithm:
+# Race again with your slopes, and with a loss of your own. It starts as $-2 \sqrt{s_y}$, whose slope has no bound either. Is that enough?
 
 
 # %% id="own-waits"
 def pull(weights, gradient):
-    return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
+    return weights * (gradient - weights @ gradient)
 
 
 along = {  # the slopes of each loss along the weights
     "squared error": lambda s: s - truth,
     "cross-entropy": lambda s: -truth / s,
-    "1 / s_y": lambda s: -truth / s**2,
-    "-2 sqrt(s_y)": lambda s: -truth / np.sqrt(s),
+    "mine": lambda s: -truth / np.sqrt(s),  # yours to change
 }
 for name, g in along.items():
     for first in (7.0, 12.0):
@@ -305,13 +331,8 @@ for name, g in along.items():
         print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# While the model is sure, the squared error's $g$ is about $(1, 0, -1)$, with the average 1, so a step raises the third score only by
-# about $2 s_3$. Five points more at the start divide $s_3$ by about $e^5 \approx 148$, and the wait is 128 times as long. Each point of the
-# lead lost makes $s_3$ about $e$ times as large, so the wait ends in a jump.
-#
-# Every loss goes through `pull`. In a loss of $s_y$ alone, to cancel its factor $s_y$ a slope has to grow like $1 / s_y$, as that of
-# cross-entropy does. The slope $-1 / \sqrt{s_y}$ has no bound either, but grows too slowly (407 steps). The slope $-1 / s_y^2$ grows too fast: one step
-# from 12 throws the third score to 162,758.
+# It is not. In a loss of $s_y$ alone a slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Let yours grow faster, like $-1 / s_y^2$:
+# it wins in one step, but look at the third score.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -332,8 +353,8 @@ verify_lesson("softmax")
 #
 # - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. Every loss moves by a covariance under the
-#   weights. If its slopes along them are bounded, as the squared error's are, steps of size 1 crawl where the model is sure.
+# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. A loss with bounded slopes along the weights waits
+#   where the model is sure, because it moves by a covariance under the weights.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -377,7 +398,7 @@ figures.compromise(share, totals)
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block. For the backward pass it keeps of a row, besides the output,
+# FlashAttention-2 (lesson {lesson}`flash`) takes the keys block by block. For the backward pass it keeps of a row, besides the output,
 # only $\mathrm{lse}(z)$, which gives each weight back from its score:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
@@ -448,17 +469,8 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
-# %% [markdown] id="covariance-drawn"
-# Near 1 the covariances of section {section}`lemma` die out. Here is that of its unsure model: each token is a dot, and its
-# rectangle with the cross of the averages has the product of its deviations, with its sign, as area. In a sure model the cross would lie
-# nearly on one large dot.
-
-# %% id="covariance-figure"
-s, rates = np.array([0.5, 0.3, 0.2]), np.array([-1.0, 0.0, 1.0])
-figures.covariance(s, rates, s - truth)
-
 # %% [markdown] id="card-question"
-# All slopes of {eq}`softmax-derivative` together are the matrix
+# How fast do weights near 1 still move? All slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #

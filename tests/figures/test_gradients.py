@@ -23,9 +23,12 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.learned_keys, ["cat", "clock"], np.eye(2), [[2.0, -1.5], [-0.5, 3.0]]),
+        partial(
+            figures.learning, ["tired"], ["cat", "clock"], [([[0.0] * 4], np.eye(4)[:2]), ([[2, 1, 0, -3]], [[1, 0, 2, 0], [0, 2, 0, 1]])]
+        ),
         [
-            "Before training, cat: 1.0 and 0.0. clock: 0.0 and 1.0. After training, cat: 2.0 and −1.5. clock: −0.5 and 3.0.",
+            "They begin at these places. cat: 1.0 and 0.0. clock: 0.0 and 1.0. tired: 0.0 and 0.0.",
+            "They end at these. cat: −1.0 and 0.0. clock: 0.0 and 1.0. tired: 2.0 and 4.0.",
         ],
     ),
 ]
@@ -34,12 +37,12 @@ REFUSED = [
     (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((2, 4)), np.ones((3, 2)), [1.0, 0.0]), "keys must have shape"),
     (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((3, 4)), np.ones((3, 1)), [1.0, 0.0]), "values must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
-    (partial(figures.learned_keys, ["cat"], [[1.0, 0.0]], [[1.0]]), "after must have shape"),
+    (partial(figures.learning, ["tired"], ["cat"], [(np.zeros((1, 4)), np.zeros((2, 4)))]), "keys must have shape"),
 ]
 
 
 class TestPictures(Pictures):
-    """Learned scores and keys."""
+    """Learned scores, and how they are learned."""
 
 
 def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_hand(shown):

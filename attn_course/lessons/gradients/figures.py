@@ -1,17 +1,16 @@
-"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores and keys."""
+"""Figures of the lesson gradients: the machine read backwards, a row on its wires, learned scores, and how they are learned."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
-    add_colour_bar,
+    LABEL_POINTS,
     draw_heatmap,
     hatch_cells,
     name_cells,
@@ -19,6 +18,7 @@ from attn_course.figures.drawing import (
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import GRID, KEY, QUERY
 from attn_course.figures.words import each_listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -130,38 +130,47 @@ def learned_scores(
         f"{number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}; of pairs that never met, {low}. Keys that learn: scores from "
         f"{number(maps[1].min(), 1)} to {number(maps[1].max(), 1)}. Above 0 are there, {high}."
     )
-    with picture(title=title, alt=alt, height=1.5 + 0.4 * len(asks), columns=2, sharey=True) as axes:
-        _two_maps(axes, maps, ("keys that stay", "keys that learn"), "score")
-        for ax in axes:
+    reach = max(float(np.abs(each).max()) for each in maps)
+    with picture(title=title, alt=alt, height=1.3 + 0.5 * len(asks), columns=2, sharey=True) as axes:
+        for ax, scores, name in zip(axes, maps, ("keys that stay", "keys that learn"), strict=True):
+            draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), digits=1)
             hatch_cells(ax, unmet)
             name_cells(ax, asks, answers, unmet.shape)
-            for word in ax.get_xticklabels():
-                word.set(rotation=55, ha="right", rotation_mode="anchor")
-            ax.set_xlabel("answers")
+            ax.set(title=name, xlabel="answers", aspect="auto")
+            for words in ax.texts:
+                words.set_fontsize(LABEL_POINTS)
         axes[0].set_ylabel("asks")
 
 
-def learned_keys(words: Sequence[str], before: ArrayLike, after: ArrayLike) -> None:
-    """Show the keys of some words, one in each row, before and after training: `before`, `after` (words, d_k)."""
-    entries = np.shape(before)[-1]
-    maps = [same_shape(name, keys, len(words), entries) for name, keys in (("before", before), ("after", after))]
-    said = [each_listed(dict(zip(words, keys, strict=True)), 1) for keys in maps]
-    alt = f"Two heatmaps of keys, one in each row. Before training, {said[0]} After training, {said[1]}"
-    title = "Training makes some keys alike, and others opposite"
-    with picture(title=title, alt=alt, height=1.2 + 0.4 * len(words), columns=2, sharey=True) as axes:
-        _two_maps(axes, maps, ("before", "after"), "entry")
-        for ax in axes:
-            name_cells(ax, words, [str(1 + entry) for entry in range(entries)], maps[0].shape)
-            ax.set_xlabel("entry of the key")
+def learning(asks: Sequence[str], answers: Sequence[str], models: Sequence[tuple[ArrayLike, ArrayLike]]) -> None:
+    """Show how the queries of some words and the keys of others move in training.
+
+    `models`: queries (asks, 4) and keys (answers, 4), from the first to the last. They are shown in a plane: the first place less the
+    third, and the second less the fourth. Raises ValueError if shapes do not fit.
+    """
+    plane = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    queries, keys = zip(*models, strict=True)
+    paths = {word: (KEY, "-", path) for word, path in zip(answers, _paths("keys", keys, len(answers)) @ plane, strict=True)}
+    paths |= {word: (QUERY, "--", path) for word, path in zip(asks, _paths("queries", queries, len(asks)) @ plane, strict=True)}
+    said = [each_listed({word: path[at] for word, (_, _, path) in paths.items()}, 1) for at in (0, -1)]
+    title = "Training pulls some keys together, and pushes others away"
+    alt = f"Paths of queries, dashed, and keys in a plane. They begin at these places. {said[0]} They end at these. {said[1]}"
+    with picture(title=title, alt=alt, height=4.9) as (ax,):
+        for word, (colour, dashes, path) in paths.items():
+            ax.plot(*path.T, color=colour, linestyle=dashes, marker="o", markersize=4)
+            name: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS}
+            ax.annotate(
+                word, path[-1], xytext=(8 * np.sign(path[-1, 0]), 0), ha="left" if path[-1, 0] > 0 else "right", va="center", **name
+            )
+        ax.axhline(0.0, color=GRID, linewidth=0.8)
+        ax.axvline(0.0, color=GRID, linewidth=0.8)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set(xlabel="first place less third", ylabel="second place less fourth")
 
 
-def _two_maps(axes: Sequence[Axes], maps: Sequence[np.ndarray], names: Sequence[str], label: str) -> None:
-    """Draw two heatmaps with signs and one scale."""
-    reach = max(float(np.abs(each).max()) for each in maps)
-    for ax, entries, name in zip(axes, maps, names, strict=True):
-        image = draw_heatmap(ax, entries, signed=True, limits=(-reach, reach), digits=1)
-        ax.set_title(name)
-    add_colour_bar(image, axes, label, fraction=0.04)
+def _paths(name: str, steps: Sequence[ArrayLike], words: int) -> np.ndarray:
+    """Return one path for each word (words, steps, 4)."""
+    return np.stack([same_shape(name, step, words, 4) for step in steps], axis=1)
 
 
 def steps_explorable() -> None:

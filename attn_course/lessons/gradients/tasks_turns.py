@@ -116,7 +116,7 @@ queries of one number: 5 3 1
 def my_d_key(d_scores, query):
     r"""The gradient at all keys, from the gradient at the scores and the queries.
 
-    Ask the three questions of $K_{jc}$. Then write `my_d_key(d_scores, query)`, which returns $dK$, from arrays of the shapes $(T_q, T_k)$
+    Ask the three questions of key $j$. Then write `my_d_key(d_scores, query)`, which returns $dK$, from arrays of the shapes $(T_q, T_k)$
     and $(T_q, d_k)$.
     """
     return d_scores.T @ query / np.sqrt(query.shape[1])

@@ -1,10 +1,10 @@
-"""Figures of the lesson softmax: the best compromise, a covariance, a race, and the card."""
+"""Figures of the lesson softmax: the best compromise, covariances, a race, and the card."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
@@ -54,41 +54,57 @@ def race(paths: Mapping[str, Sequence[float]]) -> None:
 
 
 def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:
-    """Show a covariance under weights: each token a dot, with the rectangle between it and the two averages.
+    """Show covariances under weights, one in each panel: each token a dot, with the rectangle between it and the two averages.
 
-    `weights`, `rates`, `numbers` (n,): p, which sums to 1, and the two lists. Raises ValueError if the lengths differ, or the weights
-    do not sum to 1.
+    `weights` (m, n): in each row weights that sum to 1. `rates` (n,), `numbers` (m, n): the two lists of each row. Raises ValueError if
+    the shapes do not fit, or weights do not sum to 1.
     """
-    p = as_numbers("weights", weights, 1)
-    across, up = same_shape("rates", rates, len(p)), same_shape("numbers", numbers, len(p))
-    if abs(p.sum() - 1.0) > 1e-9:
-        raise ValueError(f"weights must sum to 1; got {number(p.sum(), 3)}")
-    middle = float(p @ across), float(p @ up)
-    areas = (across - middle[0]) * (up - middle[1])
-    total = float(p @ areas)
-    title = f"The weighted average of the areas is the covariance, {number(total)}"
+    p = as_numbers("weights", weights, 2)
+    across, up = same_shape("rates", rates, p.shape[1]), same_shape("numbers", numbers, *p.shape)
+    if abs(p.sum(axis=1) - 1.0).max() > 1e-9:
+        raise ValueError(f"weights must sum to 1; got {listed(p.sum(axis=1), 3)}")
+    averages = np.stack([p @ across, (p * up).sum(axis=1)], axis=1)
+    areas = (across - averages[:, :1]) * (up - averages[:, 1:])
+    totals = (p * areas).sum(axis=1)
+    said = [
+        f"Weights {listed(row)}: the cross is at {number(middle[0])} and {number(middle[1])}, the areas are {listed(found)}, and their "
+        f"weighted average is {number(total)}."
+        for row, middle, found, total in zip(p, averages, areas, totals, strict=True)
+    ]
+    title = f"The weighted average of the areas is the covariance: {listed(totals)}"
     alt = (
-        f"Dots for {len(p)} tokens with the weights {listed(p, 1)}, at the rates {listed(across, 1)} and the numbers {listed(up, 1)}. "
-        f"A cross marks the averages, {number(middle[0])} and {number(middle[1])}. The rectangles from there to the dots have the areas "
-        f"{listed(areas)}, negative at the upper left and the lower right; their weighted average is {number(total)}."
+        f"{len(p)} panels with a dot for each token, at the rates {listed(across, 1)}, and rectangles from the dots to a cross of the "
+        f"averages, negative at the upper left and the lower right. {' '.join(said)}"
     )
-    with picture(title=title, alt=alt, width=6.2, height=4.3) as (ax,):
-        for index, (one, x, y, area) in enumerate(zip(p, across, up, areas, strict=True)):
-            colour = ABOVE if area >= 0 else BELOW
-            ax.add_patch(Rectangle(middle, x - middle[0], y - middle[1], facecolor=colour, alpha=0.25, edgecolor=colour, linewidth=1.2))
-            ax.scatter([x], [y], s=DOT * one, color=WEIGHTS, zorder=4, clip_on=False)
-            above = y >= middle[1]
-            said = f"token {index + 1}\n{number(one, 1)} times {number(float(area))}"
-            place: dict[str, Any] = {"xytext": (0, 17 if above else -17), "textcoords": "offset points", "fontsize": LABEL_POINTS}
-            near = abs(x - middle[0]) < np.ptp(across) / 4  # the dotted line: the words lean away from it
-            ax.annotate(
-                said, (x, y), ha=("right" if x < middle[0] else "left") if near else "center", va="bottom" if above else "top", **place
-            )
-        ax.axvline(middle[0], color=INK, linewidth=1.0, linestyle=":")
-        ax.axhline(middle[1], color=INK, linewidth=1.0, linestyle=":")
-        ax.margins(0.3)
-        ax.set(xlabel="rate of change of the score", ylabel="number f")
-        ax.grid(visible=False)
+    with picture(title=title, alt=alt, height=3.7, columns=len(p), sharex=True, sharey=True) as axes:
+        for ax, row, heights, middle, found in zip(axes, p, up, averages, areas, strict=True):
+            _rectangles(ax, row, across, heights, (float(middle[0]), float(middle[1])), found)
+            ax.set(title=f"weights {listed(row)}", xlabel="rate of the score")
+        axes[0].set_ylabel("slope of the loss along the weight")
+
+
+def _rectangles(ax: Axes, p: np.ndarray, across: np.ndarray, up: np.ndarray, middle: tuple[float, float], areas: np.ndarray) -> None:
+    """Draw the dots of one model, the cross of the averages, and what lies between."""
+    for one, x, y, area in zip(p, across, up, areas, strict=True):
+        colour = ABOVE if area >= 0 else BELOW
+        ax.add_patch(Rectangle(middle, x - middle[0], y - middle[1], facecolor=colour, alpha=0.25, edgecolor=colour, linewidth=1.2))
+        ax.scatter([x], [y], s=DOT * one, color=WEIGHTS, zorder=4, clip_on=False)
+        above, left = y >= middle[1], x < across.mean()
+        near = abs(x - middle[0]) < np.ptp(across) / 4  # the dotted line: the words stand beside it
+        ax.annotate(
+            f"{number(one)} × {number(area, 2 if abs(area) >= 0.005 else 4)}",
+            (x, y),
+            ha=("left" if left else "right") if near else "center",
+            va="bottom" if above else "top",
+            xytext=((5 if left else -5) if near else 0, 17 if above else -17),
+            textcoords="offset points",
+            fontsize=LABEL_POINTS,
+        )
+    ax.axvline(middle[0], color=INK, linewidth=1.0, linestyle=":")
+    ax.axhline(middle[1], color=INK, linewidth=1.0, linestyle=":")
+    ax.margins(0.3)
+    ax.set_xticks(np.unique(across))
+    ax.grid(visible=False)
 
 
 def softmax_explorable() -> None:

@@ -135,14 +135,14 @@ def _one_weight(rng):
     """,
     hints="""
         It is the slope of the average of g when only z_j moves. Which rates does {eq}`weighted-mean-derivative` have then?
-        Or put in {eq}`softmax-derivative`: what is left of the sum with the delta, and which single number is the other sum, but for s_j?
+        The average product has one term, and so has the average of the rates. What do both have in common?
         An array minus a number, and an array times that: no loop, no matrix.
     """,
 )
 def my_pull(weights, gradient):
-    """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
+    r"""The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Simplify this sum with {eq}`softmax-derivative`. Then write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D
+    Which covariance is $\partial L / \partial z_j$ then? Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D
     float64 arrays of the same length, and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must
     give $(0.25, -0.15, -0.10)$.
     """

@@ -81,8 +81,9 @@ for seed in (2, 1, 0):
     print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them, and the other in about one case of eight, nearly always where both
-# neighbours have the same colour. Which one it misses depends on the start. Here are the weights of the last start, averaged over the rings:
+# Two heads name both neighbours every time. One head names one of them every time, but the other in only about one case of eight, nearly
+# always when both happen to have the same colour. Which one it misses depends on the start. Here are the weights of the last start, averaged
+# over the rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -111,13 +112,14 @@ figures.machine()
 # | blue | blue | $0.6 \cdot 1 + 0.4 \cdot 1 = 1$ |
 
 # %% [markdown] id="why-cut"
-# A cut between 0.4 and 0.6 tells us the colour before. No cut tells us the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. It
-# moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it.
+# A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at 0
+# and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it.
 
 # %% [markdown] id="why-both"
 # Could a wider head do it, with a whole vector for each colour? Not if its weights are the same for all colours, $p_-$ for the place before
-# and $p_+$ for the place after. Then a colour's vector is only multiplied by fixed numbers and matrices, and added to others. On rings that
-# differ in these two places only, with $x$ before and $y$ after, the answer "blue comes after" leads the answer "red comes after" by
+# and $p_+$ for the place after. Then a colour's vector is only multiplied by fixed numbers and matrices, and added to others, on its way to
+# the answers. On rings that differ in these two places only, with $x$ before and $y$ after, the answer "blue comes after" leads "red comes
+# after" by
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -137,8 +139,8 @@ figures.machine()
 # colours or more. Two heads have a pair each, at best $1, 0$ and $0, 1$.
 
 # %% [markdown] id="why-conditions"
-# The last one head gives the place before 0.50 and the place after 0.46, nearly the same on every ring. **Predict** which colour it names for
-# *after*, and which is its second choice where the two neighbours differ.
+# In the last training, the one head gives the place before 0.50 and the place after 0.46, nearly the same on every ring. **Predict** which
+# colour it names for *after*, and which is its second choice where the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
 before, after = neighbours(rings).unbind(dim=-1)
@@ -170,6 +172,7 @@ for seed in (2, 1, 0):
 #
 # What did the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. The second row of weights comes
 # from a cut of queries, keys and values into blocks of columns. A **head** is one block of each, and attends for itself:
+
 
 # %% id="attend"
 def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
@@ -383,22 +386,22 @@ if model.is_here:
         x, added = real.around_heads(16, sentence)
         yours = np.array([mine(x[:t], silent)[-1] for t in range(1, len(x) + 1)])
         assert np.allclose(yours, added, atol=1e-4)  # all tokens, all features
-        print("yours", yours[-1, :3].round(3), "  model", added[-1, :3].round(3))
+        print(f"silent: {silent}", yours[-1, :3].round(3), added[-1, :3].round(3))
 
 # %% [markdown] id="real-look"
-# For us it printed
+# For us it printed the first numbers of the last token, from your class and from the model:
 #
 # ```text
-# yours [-0.002  0.047 -0.124]   model [-0.002  0.047 -0.124]
-# yours [ 0.163 -1.135 -0.273]   model [ 0.163 -1.135 -0.273]
+# silent: None [-0.002  0.047 -0.124] [-0.002  0.047 -0.124]
+# silent: 0 [ 0.163 -1.135 -0.273] [ 0.163 -1.135 -0.273]
 # ```
 #
 # So your class does what the heads of layer 16 do, and `model.silenced((16, 0))` is the whole model without the term of head 0.
 
 # %% [markdown] id="real-copy"
 # What does the model lose with a head? Let a list of words begin again. To go on behind the second "green", it may look for the word that
-# came after the first. Head 0 can mark that word, for at "paper" it looks back at "green". We silence head 0, head 3, and for control the
-# eight others of head 0. **Predict** with which loss the model still repeats the list. (This is a bet.)
+# came after the first. Head 0 can mark that word, for at "paper" it looks back at "green". We silence head 0, then head 3, and for control
+# all eight heads beside head 0. **Predict** with which loss the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 words = "river green paper seven tiger horse gold cup. river green"

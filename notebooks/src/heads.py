@@ -192,11 +192,14 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
 # The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, and the root of its width is 1, so the powers of $e$ are 1, 8
-# and 1, with the sum 10: "cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$.
-#
-# **Predict** what the second head returns. And does one head of width 2, on both columns, give "cat" more than $\frac{8}{10}$, or less?
+# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives "the"
+# the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$.
 
-# %% id="small-code" tags=["predicted"]
+# %% [markdown] id="small-wide"
+# And one head of width 2? It scores "the" and "cat" alike, with $\ln 8 / \sqrt{2} = 1.47$. The powers of $e$ are 4.35, 4.35 and 1, so each
+# of these two words gets $4.35 / 9.70 = 0.448$, and the head returns $0.448 \cdot 2 = 0.90$ and $0.448 \cdot 3 = 1.35$:
+
+# %% id="small-code"
 query = np.log([[8.0, 8.0]])
 key, value = np.array([[[0, 1], [1, 0], [0, 0]], [[0, 3], [2, 0], [0, 0]]])
 readers = {"first head": [0], "second head": [1], "one head of width 2": [0, 1]}
@@ -204,10 +207,8 @@ for name, columns in readers.items():
     output = attend(query[:, columns], key[:, columns], value[:, columns])
     print(f"{name}: {output[0].round(2)}")
 
-# %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" eight tenths and returns $\frac{8}{10} \cdot 3 = 2.4$. The wide head scores "the" and "cat" alike, with
-# $\ln 8 / \sqrt{2} = 1.47$, so the powers of $e$ are 4.35, 4.35 and 1, and each of the two words gets only $4.35 / 9.70 = 0.448$. Two heads
-# found a word each, but the wide one had to share its row between them.
+# %% [markdown] id="small-answer"
+# Two heads find a word each, while the wide one has to share its only row of weights between them.
 
 # %% [markdown] id="columns"
 # Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut out block $h$ is to give head $h$ a narrow matrix of its own:
@@ -226,7 +227,7 @@ figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
-# into blocks. For each head, call `attend`.
+# into blocks. For each head, call `attend`; `np.concatenate(outputs, axis=-1)` puts a list of outputs side by side.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function

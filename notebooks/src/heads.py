@@ -296,7 +296,7 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="layer"
-# With matrices to work on, your two functions are a whole layer:
+# With matrices, your two functions are a whole layer:
 
 
 # %% id="layer-code"
@@ -400,9 +400,9 @@ if model.is_here:
 # So your class does what the heads of layer 16 do, and `model.silenced((16, 0))` is the whole model without the term of head 0.
 
 # %% [markdown] id="real-copy"
-# What does the model lose with a head? Let a list of words begin again. To go on behind the second "green", it may look for the word that
-# came after the first. Head 0 can mark that word, for at "paper" it looks back at "green". We silence head 0, then head 3, and for control
-# all eight heads beside head 0. **Predict** with which loss the model still repeats the list. (This is a bet.)
+# Now let a list of words begin again. To go on behind the second "green", the model may look for the word that came after the first. Head 0
+# can mark that word, for at "paper" it looks back at "green". We silence head 0, then head 3, and for control all eight heads beside head 0.
+# **Predict** with which loss the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 words = "river green paper seven tiger horse gold cup. river green"

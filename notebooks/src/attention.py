@@ -240,7 +240,7 @@ def error_after(start, axis, wanted):
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the opposite pixel, as in a mirror, in the other the brightest of the four. We train each from three
+# In one job each place must return the opposite pixel, as in a mirror, and in the other the brightest of the four. We train each from three
 # starts. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
@@ -250,9 +250,6 @@ for job, wanted in jobs.items():
         errors = [error_after(start, axis, wanted) for start in range(3)]
         print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
-four = np.random.default_rng(0).normal(size=(100_000, 4))
-print(f"variance of brightest - mean: {np.var(four.max(1) - four.mean(1)):.2f}")
-
 # %% [markdown] id="train-answer" tags=["answer"]
 # Only at the brightest, from all three starts. It learns opposite pixels as well as the right axis does, since each key is wanted by one
 # query, which gets its whole weight. For the brightest, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1
@@ -261,9 +258,19 @@ print(f"variance of brightest - mean: {np.var(four.max(1) - four.mean(1)):.2f}")
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
 # If all four want the same key, the sum must be four times its value, but it is the sum of the values whatever the scores, and the two
-# agree only by luck. So the mean of the outputs can follow only the mean of the pixels, and misses how far the brightest lies above it.
-# For normal pixels this distance does not depend on their mean, and the last line has measured its variance: an error of about 0.24 must
-# remain. Perhaps the pictures of 2022 were equally good because their pixels wanted different keys; we have not trained that model.
+# agree only by luck. So the mean of the outputs can follow only the mean of the pixels.
+
+# %% [markdown] id="train-left"
+# Could longer training remove the error that is left? How far the brightest of four normal pixels lies above their mean does not depend on
+# this mean. So whoever can follow only the mean keeps at least the variance of this distance as an error:
+
+# %% id="train-left-code"
+four = np.random.default_rng(0).normal(size=(100_000, 4))
+print(f"{np.var(four.max(axis=1) - four.mean(axis=1)):.2f}")
+
+# %% [markdown] id="train-story"
+# About this much was left, so no training helps. Perhaps the pictures of 2022 were equally good because their pixels wanted different keys;
+# we have not trained that model.
 
 # %% [markdown] id="real"
 # ## Does your function run a language model?

@@ -112,8 +112,7 @@ print(labelled(both, columns=("with three", "with four")))
 
 # %% [markdown] id="fourth-notice"
 # It does. For "tired" the products are $2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0$, so the fourth takes back what the first
-# gives. We could do without it, but soon we need the root of how many numbers there are, and that of 4 is easy. Only "cat" has a positive
-# score. Not even "it" fits its own wish, because it is open by 2.
+# gives. We could do without it, but soon we need the root of how many numbers there are, and that of 4 is easy.
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -150,26 +149,25 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 # word has by the same factor $b$. So $s$ points multiply it by $b^s$, a power. We take $b = e$; another $b$ would only stretch all scores.
 
 # %% [markdown] id="chance"
-# A second question comes from real models, whose queries have 64 numbers and more. Their scores are sums of many products, and long sums get
-# large by chance alone. So let a wish meet seven badges, all made of random numbers, and let them do so a thousand times. How large is a
-# score typically, and how much does the best of the seven get?
+# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Then a score is a
+# sum of many products, and long sums get large by chance alone. So let a wish meet seven badges, all made of random numbers, a thousand
+# times. How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by
+# $\sqrt{d_k}$?
 
 # %% id="chance-code"
 draw = np.random.default_rng(0).normal
-for d_k in (4, 64, 1024):  # how many numbers a query has
+for d_k in (4, 64, 1024):
     luck = (draw(size=(1000, 1, d_k)) * draw(size=(1000, 7, d_k))).sum(axis=2)
-    print(f"{d_k:4} numbers: typical score {np.sqrt((luck**2).mean()):2.0f}", end="")
-    for how, divisor in {"as it is": 1, "divided by the root": np.sqrt(d_k)}.items():
-        powers = np.exp(luck / divisor)
-        best = powers.max(axis=1) / powers.sum(axis=1)
-        print(f"; {how}, the best gets {best.mean():.2f}", end="")
-    print()
+    best = []
+    for random_scores in (luck, luck / np.sqrt(d_k)):
+        powers = np.exp(random_scores)
+        best.append((powers.max(axis=1) / powers.sum(axis=1)).mean())
+    print(f"{d_k:4} numbers: size {luck.std():2.0f}, the best gets", np.round(best, 2))
 
 # %% [markdown] id="chance-notice"
-# Let $d_k$ be how many numbers a query has. A random score is about $\sqrt{d_k}$ in size (and not $d_k$, because products above and below 0
-# cancel in part). With 1024 numbers the luckiest of seven badges gets nearly everything, though none of them fits: such a model would be
-# sure of itself before it has learned anything. If we divide each score by $\sqrt{d_k}$, luck gets about the same for every $d_k$. Lesson
-# {lesson}`scaling` derives this root.
+# A random score is about $\sqrt{d_k}$ in size. (It is not $d_k$, because products above and below 0 cancel in part.) With 1024 numbers the
+# luckiest of seven badges gets nearly everything, though none of them fits: such a model would be sure of itself before it has learned
+# anything. After the division, luck gets about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -244,9 +242,8 @@ check("output-of-one-query", my_answer)
 #
 # In the drawing, arrows lead from nowhere into $Q$, $K$ and $V$. We thought up the wish of "it", but nobody can do that for every word of a
 # language. So a model calculates: its words are the rows of $X$, and their queries are the rows of $Q = X W_Q$. A row times a matrix adds up
-# multiples of the rows of this matrix. So the three rows of $W_Q$ say what an *alive*, a *telling* and an *open* word look for. We let the
-# first look for what is told, the second for somebody alive, more than telling, and the third for half of what "it" wants, because "it" is
-# open by 2:
+# multiples of the rows of this matrix. So the three rows of $W_Q$ say what an *alive*, a *telling* and an *open* word look for: ours look
+# for what is told, for somebody more alive than telling, and for half of what "it" wants, because "it" is open by 2.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -263,21 +260,22 @@ print("X W_K are the keys:", np.array_equal(X @ W_K, key))
 # In a model nobody chooses these matrices either: they are learned. Here is the simplest way to learn $W_Q$. Start with twelve random
 # numbers. Pick one, nudge it by 0.1 up or down, and keep the nudge only if "it" now gives more to "cat". Then pick again:
 
+
 # %% id="learned-code"
-def for_cat(W):  # the share of "cat" in the attention of each word
-    powers = np.exp(X @ W @ key.T / 2)
+def for_cat(matrix):  # the share of "cat" in the attention of each word
+    powers = np.exp(X @ matrix @ key.T / 2)
     return powers[:, 1] / powers.sum(axis=1)
 
 
 def learn(start, nudges):
     rng = np.random.default_rng(start)
-    W = rng.normal(size=(3, 4))
+    kept = rng.normal(size=(3, 4))
     for _ in range(nudges):
-        tried = W.copy()
+        tried = kept.copy()
         tried[rng.integers(3), rng.integers(4)] += rng.choice([-0.1, 0.1])
-        if for_cat(tried)[4] > for_cat(W)[4]:  # word 4 is "it"
-            W = tried
-    return W
+        if for_cat(tried)[4] > for_cat(kept)[4]:  # word 4 is "it"
+            kept = tried
+    return kept
 
 
 # %% id="learned-run"
@@ -317,7 +315,7 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="spot"
-# The row of "it" is the one you know. Each row sums to 1. A column need not: five words look mostly at "cat".
+# Each row sums to 1. A column need not: five words look mostly at "cat".
 #
 # **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong?
 #
@@ -343,10 +341,10 @@ print(labelled(P @ value, columns=("alive", "tells")))
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 
 # %% [markdown] id="formula-whole"
-# Steps two and three are the softmax of each row, so together this is the best-known formula of attention,
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. In the whole machine you have calculated all that is lit. What is not lit puts
-# the outputs of all heads side by side, multiplies them by one more learned matrix, and adds the result to $X$. Each blue frame leads to a
-# lesson:
+# The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. In the whole machine you have calculated all that is lit. Behind it a model puts
+# the outputs of its heads side by side, multiplies them by one more learned matrix, and adds the result to $X$. Each blue frame leads to
+# a lesson:
 
 # %% id="machine-whole"
 figures.machine()
@@ -361,7 +359,7 @@ figures.machine()
 # %% id="own-code"
 import numpy as np
 
-words = "the girl saw the tree and she climbed it".split()
+words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
 numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
 numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
@@ -393,11 +391,10 @@ verify_lesson("start")
 #
 # How can a machine that only calculates find out what "it" means?
 #
-# - The dot product of a query, what a word looks for, with a key, by which a word is found, is a score.
-# - The softmax of the scores divided by $\sqrt{d_k}$ makes weights: powers, because only leads count, and the root, because long sums are
-#   large by chance.
+# - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
+# - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
 # - A word takes home the average of all values under its weights. So "it" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody has to invent the wish, for nudges find a matrix that makes it.
+#   of "cat". Nobody has to invent this wish: nudges find a matrix that makes it.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 

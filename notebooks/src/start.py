@@ -81,11 +81,12 @@ print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # all seven dot pr
 # "it" would find the word "tired", and not the one who was.
 
 # %% [markdown] id="repair"
-# The wish is yours to repair. Numbers below 0 count against a word. Change the wish and run the cell again, until "cat" leads all other
-# words by at least 4. (What you change is kept in `work/lessons/` and never overwritten.)
+# The wish is yours to repair. Begin with somebody alive and nothing else, $(2, 0, 0)$, by which "cat" leads by 2. Change the wish and run the
+# cell again, until "cat" leads all other words by 4. All numbers from $-2$ to 2 are allowed. (What you change is kept in `work/lessons/`
+# and never overwritten.)
 
 # %% id="repair-code"
-my_wish = [1, 1, 0]  # change it
+my_wish = [2, 0, 0]  # change it
 mine = X @ my_wish
 print(labelled(mine[:, None], columns=["score"]))
 print("cat leads by", mine[1] - np.delete(mine, 1).max())
@@ -93,8 +94,8 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # %% [markdown] id="repair-ours"
 # <details><summary>One way</summary>
 #
-# What "tired" has and "cat" has not is *tells*, so count it against: $(2, -1, 0)$ is enough. We take $(4, -2, -2)$, which also counts
-# *open* against a word, because a pronoun should not find a pronoun. Then "cat" leads by 8.
+# What "tired" has and "cat" has not is *tells*, so count it against: $(2, -1, 0)$ is enough. With $(2, -1, -1)$ also *open* counts against a
+# word, because a pronoun should not find a pronoun. We take twice this wish, $(4, -2, -2)$, by which "cat" leads by 8.
 #
 # </details>
 
@@ -145,8 +146,8 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 # Squares fail (and they are as glad of $-4$ as of 4). Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same
 # factor, which drops out when they are divided by their sum.
 #
-# No other rule passes. If two words are to keep their shares whatever all get on top, then one more point must always multiply what a
-# word has by the same factor $b$. So $s$ points multiply it by $b^s$, a power. We take $b = e$; another $b$ would only stretch all scores.
+# No other rule passes. If two words are to keep their shares whatever bonus all get, then one more point must always multiply what a word
+# has by the same factor $b$. So $s$ points multiply it by $b^s$, a power. We take $b = e$; another $b$ would only stretch all scores.
 
 # %% [markdown] id="chance"
 # A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Then a score is a
@@ -284,9 +285,10 @@ for start in range(3):
     print(f"start {start}: ", *shares, "  wish", (X[4] @ learn(start, 400)).round(1))
 
 # %% [markdown] id="learned-notice"
-# These are the shares after 0, 100 and 400 nudges. Nobody said what a pronoun wants, and "it" has found the cat all three times, each time
-# with another wish. A real model is not even told that "cat" is right. It is only shown which word comes next in a text, and instead of
-# trying nudges it calculates for all its numbers at once to which side each should move (lesson {lesson}`gradients`).
+# These are the shares after 0, 100 and 400 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
+# from all three starts, each time with another wish. A real model is not even told that "cat" is right. It is only shown which word comes
+# next in a text, and instead of trying nudges it calculates for all its numbers at once to which side each should move (lesson
+# {lesson}`gradients`).
 #
 # We kept a nudge only if it helped "it". **Predict** which other words now give "cat" another share than at the start.
 

@@ -1,24 +1,25 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# In 2022 a reader of annotated papers stopped at one line of an attention layer, whose scores had the axes (batch, query,
-# key, head):
+# In *The cat sat because it was tired*, attention is how "it" finds the cat: it scores how well each word fits, a softmax turns the scores
+# into shares, and with these it averages what the words hand on.
+#
+# In 2022 a reader of annotated papers stopped at this line, for scores with the axes (batch, query, key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
 # The reader had trained a model that draws pictures, with axis 1 and with axis 2, and reported pictures about equally good.
-# **Is the line wrong, and how would you know?** You write your own, which in the end runs a language model.
+# **Is the line wrong, and how would you know?**
 #
-# **You need** matrix products, $e^x$, NumPy. **Time:** 60 minutes, without *Deeper* sections and
-# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** matrix products, $e^x$, NumPy. **Time:** 60 minutes.
 
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# We want a number that no program made. For *The cat sat because it was tired* we give each word three numbers by hand: how alive it is,
-# how much it tells of what somebody does or is, and how much it waits for another word, as "it" and "the" wait for a noun.
+# We want a number that no program made. So we say by hand how alive each word is, how much it tells of what somebody does, and how much it
+# waits for another one, as "it" does.
 
 # %% id="who-code"
 import numpy as np
@@ -28,16 +29,18 @@ lives = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
 tells = np.array([0.0, 0, 2, 0, 0, 1, 2])
 waits = np.array([1.0, 0, 0, 0, 2, 0, 0])
 
-K = np.stack([lives, tells, waits, lives - tells], axis=1)  # a key in each row
+X = np.stack([lives, tells, waits], axis=1)  # a word in each row
+W_K = np.array([[1.0, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
+K = X @ W_K  # a key in each row
 q = np.array([0.0, 2, 0, 0])  # what "cat" asks for
 for word, key in zip(words, K, strict=True):
     print(f"{word:8}", *(f"{entry:2.0f}" for entry in key), f"   q . k = {q @ key:.0f}")
 
 # %% [markdown] id="who-asks"
-# A **key** is what a word shows to those who ask; its fourth number, a difference, helps those who look for somebody alive. A **query** is
-# what a word asks for. This one belongs to "cat", which wants to know what is told about it, so it counts the second number twice and
-# ignores the others. The dot product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. We build the lit
-# part of this machine:
+# A **key** is what a word shows to those who ask. The matrix $W_K$ makes it from the word: it keeps the three numbers and adds a fourth,
+# the first minus the second, for those who look for somebody alive. A **query** is what a word asks for. This one belongs to "cat", which
+# wants to know what is told about it, so it counts the second number twice and ignores the others. The dot product says how well a key
+# fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. We build the lit part of this machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -57,11 +60,11 @@ figures.machine()
 # %% [markdown] id="by-hand-weights"
 # Next, the scores become shares of a whole. The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where
 # $e^2 \approx 7.4$ and $e \approx 2.7$. This step is the **softmax**. No power is negative, and whoever leads by 1 gets $e$ times as much.
-# Each word also has a **value**, numbers that it hands on, and the output averages the values with these weights. **Predict** which share
-# the four words with score 0 get together.
+# Each word also has a **value**, numbers that it hands on, here its own three, and the output averages the values with these weights.
+# **Predict** which share the four words with score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
-V = np.stack([lives, tells, waits], axis=1)  # a value in each row
+V = X  # a value in each row
 powers = np.exp(K @ q / np.sqrt(4))
 weights = powers / powers.sum()
 figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
@@ -81,8 +84,9 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # %% [markdown] id="all-queries"
 # ## From one query to a batch
 #
-# The line of 2022 works on many queries of many pictures at once, and so must we. Let $q_i$ be row $i$ of a matrix
-# $Q$ with $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
+# The line of 2022 works on many queries of many pictures at once, and so must we. A layer makes queries, keys and values as we made the
+# keys: $Q = X W_Q$, $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has
+# $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
@@ -169,12 +173,13 @@ def two(q, k, v):
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
 # %% [markdown] id="spot-predict"
-# Each formula becomes a test. In the first, a batch of one sentence, all seven words ask, with queries made by hand as well, and the values
+# Each formula becomes a test. In the first, a batch of one sentence, all seven words ask, with a $W_Q$ made by hand as well, and the values
 # are the identity matrix. As $P I = P$, the output is then the weights, and "cat" must give "sat" 0.344. The second test takes the sentence
 # twice, changes the keys of the second copy, and checks that the first keeps its outputs. **Predict** which function fails which test.
 
 # %% id="spot-table" tags=["predicted"]
-Q = np.stack([tells + waits, lives, -waits, tells + waits], axis=1)  # row 1 is q
+W_Q = np.array([[0.0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
+Q = X @ W_Q  # row 1 is q
 
 
 def by_hand(f):
@@ -207,11 +212,11 @@ figures.weights_by(maps, words)
 # says so. Axis 2, that of its keys, is the right one. "That's a typo and a big bug!" answered the author of the annotated papers.
 
 # %% [markdown] id="layer"
-# ## Would training have told us, or a language model?
+# ## Would training have told us?
 #
-# Then why were the pictures about equally good? We train a small layer, on pictures of four independent, standard normal pixels. A row of $X$ is
-# five numbers: the pixel, then four that are 0 except for a 1 at the pixel's place. As in a Transformer, three learned matrices make
-# queries, keys and values from the same rows. Here they stand side by side in `W`, in its 4 + 4 + 1 columns.
+# Then why were the pictures about equally good? We train a small layer, on pictures of four independent, standard normal pixels. A row of
+# $X$ is five numbers: the pixel, then four that are 0 except for a 1 at the pixel's place. The three matrices $W_Q$, $W_K$ and $W_V$
+# stand side by side in `W`, in its 4 + 4 + 1 columns.
 
 # %% id="train-code"
 import torch
@@ -226,7 +231,7 @@ def error_after(start, axis, wanted):
     for _ in range(200):
         pixels = torch.tensor(draw(size=(200, 4, 1)))
         X = torch.cat([pixels, places], dim=2)
-        q, k, v = (X @ W).split((4, 4, 1), dim=-1)
+        q, k, v = (X @ each for each in W.split((4, 4, 1), dim=1))
         z = (q @ k.mT / 2).softmax(axis) @ v
         error = (z - wanted(pixels)).square().mean()
         W.grad = torch.autograd.grad(error, W)[0]
@@ -235,7 +240,7 @@ def error_after(start, axis, wanted):
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the opposite pixel, as in a mirror, in the other the brightest of the four. We train each from three
+# In one job each place must return the opposite pixel, as in a mirror, and in the other the brightest of the four. We train each from three
 # starts. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
@@ -253,16 +258,27 @@ for job, wanted in jobs.items():
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
 # If all four want the same key, the sum must be four times its value, but it is the sum of the values whatever the scores, and the two
-# agree only by luck. So the average of the outputs can follow only the mean of the pixels. The brightest has the variance 0.49, of which
-# this mean explains 0.25, so an error of about 0.24 must remain. Perhaps the pictures of 2022 were equally good because their pixels
-# wanted different keys; we have not trained that model.
+# agree only by luck. So the mean of the outputs can follow only the mean of the pixels.
+
+# %% [markdown] id="train-left"
+# Could longer training remove the error that is left? How far the brightest of four normal pixels lies above their mean does not depend on
+# this mean. So whoever can follow only the mean keeps at least the variance of this distance as an error:
+
+# %% id="train-left-code"
+four = np.random.default_rng(0).normal(size=(100_000, 4))
+print(f"{np.var(four.max(axis=1) - four.mean(axis=1)):.2f}")
+
+# %% [markdown] id="train-story"
+# About this much was left, so no training helps. Perhaps the pictures of 2022 were equally good because their pixels wanted different keys;
+# we have not trained that model.
 
 # %% [markdown] id="real"
-# Does your function run a model that people use? SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and prepares
-# queries, keys and values; for every token each layer calls the function that we name. Our loop feeds even the start token by token, so
-# only the newest asks, with queries of the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are those of all tokens so far, kept in the
-# **KV cache** (here three heads share keys and values, which are repeated). Later tokens do not exist yet, so none has to be hidden, and
-# the scores stay below 40 in size here, too.
+# ## Does your function run a language model?
+#
+# SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and makes queries, keys and values with the matrices that
+# it has learned; each layer then calls the function that we name. The text goes in token by token, so only the newest token asks, with
+# queries of the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are kept from all tokens so far. Later tokens do not exist yet, so
+# none has to be hidden, and the scores stay below 40 in size.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model

@@ -3,10 +3,11 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at work
-# first. The language model SmolLM2, in its smallest size, does this in 270 places, called *heads*. In each head every word shares out its
-# attention among itself and the words before it. Run the next two cells: click into a cell and press **Shift+Enter**. (If you see a
-# `ModuleNotFoundError`, start the course with `make lab`.)
+# In a language model, words look at each other. This is called **attention**. The small model SmolLM2 does this in 270 places, called
+# *heads*. In each head every word shares out its attention among itself and the words before it. Run the next two cells: click into a
+# cell and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
+#
+# **You need** matrix products, powers and a little Python. **Time:** 60 minutes.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -23,8 +24,7 @@ for token, share in zip(tokens, head[it], strict=True):
 
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has only learned from texts.
-#
-# But one word proves little. Which words does each word look at? Press one to see its shares.
+# But is "cat" just popular, whoever asks? Press another word to see its shares.
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures
@@ -32,8 +32,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Every word after "cat" gives its largest share to "cat", even the full stop. So is "cat" just popular, whoever asks? Put a colour in the
-# place of "it":
+# Every word after "cat" gives it the largest share, even the full stop. So put a colour in the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -44,71 +43,80 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}, and most to "{most}"')
 
 # %% [markdown] id="where"
-# "Blue" hardly looks at the cat, so here the word that asks matters. But this is one pair, in a head that we picked. Lesson
-# {lesson}`self_attention` tries many pairs, and also the model without this head.
-#
-# The lit part of this drawing is what a head does. You need not understand it yet: at the end you will have calculated all of it.
-
-# %% id="machine"
-figures.machine()
-
-# %% [markdown] id="how"
-# Now we build one head, with numbers that you can multiply without paper.
-#
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
-# [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
-# At *Your turn*, replace the dots, and a check judges your answer. *Deeper* sections are folded, and nothing else needs them. What you
-# change here is kept in `work/lessons/` and never overwritten.
+# "Blue" hardly looks at the cat, so here it matters which word asks. (This is one pair, in a head that we picked; lesson
+# {lesson}`self_attention` tries many.) Now we build a head by hand.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
 #
-# To a machine a word is a list of numbers. A model learns them, hundreds for each word; we choose ours, only three: how much the word is
-# *alive*, how much it *tells* what somebody does or is, and how *open* it is, which means that it waits for another word, as a pronoun
-# waits for its noun.
+# To a machine a word is a list of numbers. We choose only three: how *alive* a word is, how much it *tells* what somebody does or is, and
+# how *open* it is, as a pronoun that waits for its noun.
 
 # %% id="words"
+import numpy as np
+
+from attn_course import check, verify_lesson
 from attn_course.sentence import CONTENT, TOKENS, labelled
 
 X = CONTENT[:, :3].astype(int)  # a word in each row
 print(labelled(X, columns=("alive", "tells", "open")))
 
 # %% [markdown] id="party"
-# Imagine that the words meet at a party. Each brings three lists:
+# Imagine the words at a party. Each has a wish, its **query**, and wears a name badge, its **key**. To see how well a badge fits a wish,
+# multiply the two number by number and add up. This dot product is called the **score**:
+
+# %% id="machine"
+figures.machine("comparison")
+
+# %% [markdown] id="wish"
+# Let each badge show the three numbers of its word. And what should "it" wish for? Somebody was tired, so we might try somebody alive of
+# whom something is told: the wish $(1, 1, 0)$. Then "cat" has the score $1 \cdot 2 + 1 \cdot 0 + 0 \cdot 0 = 2$. **Predict** which word
+# has the highest score. Decide first, then run the cell; its output is folded until you do.
+
+# %% id="first-wish" tags=["predicted"]
+print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # all seven dot products
+
+# %% [markdown] id="first-wish-answer" tags=["answer"]
+# "Tired" wins with $1 \cdot 1 + 1 \cdot 2 = 3$, because it is a little alive and tells much, while "cat" tells nothing. So with this wish
+# "it" would find the word "tired", and not the one who was.
+
+# %% [markdown] id="repair"
+# The wish is yours to repair. Begin with somebody alive and nothing else, $(2, 0, 0)$, by which "cat" leads by 2. Change the wish and run the
+# cell again, until "cat" leads all other words by 4. All numbers from $-2$ to 2 are allowed. (What you change is kept in `work/lessons/`
+# and never overwritten.)
+
+# %% id="repair-code"
+my_wish = [2, 0, 0]  # change it
+mine = X @ my_wish
+print(labelled(mine[:, None], columns=["score"]))
+print("cat leads by", mine[1] - np.delete(mine, 1).max())
+
+# %% [markdown] id="repair-ours"
+# <details><summary>One way</summary>
 #
-# - its **query** is a wish: what the word looks for,
-# - its **key** is a name badge: what it shows to the others,
-# - its **value** is a present, never used up, for everybody who finds the word.
+# What "tired" has and "cat" has not is *tells*, so count it against: $(2, -1, 0)$ is enough. With $(2, -1, -1)$ also *open* counts against a
+# word, because a pronoun should not find a pronoun. We take twice this wish, $(4, -2, -2)$, by which "cat" leads by 8.
 #
-# The badge shows the three numbers of the word, and as a fourth *alive* minus *tells*, because "tired" is a little alive too but tells
-# more. The wish of "it" is $(2, 0, -2, 2)$: somebody alive, please, not open like "it" itself, and more alive than telling. (In section
-# {section}`projections` both come from matrices.) How well does the cat fit this wish?
+# </details>
 
-# %% id="cat"
-import numpy as np
+# %% [markdown] id="fourth"
+# A badge need not show the numbers of its word as they are. Let ours show a fourth, *alive* minus *tells*, which is what your repair was
+# about: it is 2 for "cat" and $-1$ for "tired". The wish $(2, 0, -2, 2)$ asks for somebody alive, not open, and more alive than telling.
+# Does it do the same as $(4, -2, -2)$ did with three numbers?
 
-from attn_course import check, verify_lesson
-
-query_of_it = np.array([2, 0, -2, 2])
+# %% id="fourth-code"
 key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
-print("badge of cat:", key[1])  # Python counts from 0, so "cat" is word 1
-print("products:    ", query_of_it * key[1])
-print("together:    ", (query_of_it * key[1]).sum())
+query_of_it = np.array([2, 0, -2, 2])
+scores = key @ query_of_it
+both = np.stack([X @ [4, -2, -2], scores], axis=1)
+print(labelled(both, columns=("with three", "with four")))
 
-# %% [markdown] id="cat-notice"
-# This sum of products is the dot product of the two lists, and here it is called the **score**. A positive product speaks for a word, and
-# a negative one against it. The badge of "tired" is $(1, 2, 0, -1)$, and its fourth number takes back what its first gives:
-# $2 \cdot 1 + 2 \cdot (-1) = 0$. Here are all seven scores:
-
-# %% id="hook-code"
-scores = key @ query_of_it  # all seven dot products at once
-print(labelled(scores[:, None], columns=["score"]))
-
-# %% [markdown] id="hook-answer"
-# Only "cat" has a positive score. Not even "it" fits its own wish, since it is open by 2, and the wish counts this with $-2$.
+# %% [markdown] id="fourth-notice"
+# It does. For "tired" the products are $2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0$, so the fourth takes back what the first
+# gives. We could do without it, but soon we need the root of how many numbers there are, and that of 4 is easy.
 
 # %% [markdown] id="check-turn"
-# **Your turn.** {turn}`scores-by-hand`
+# **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
 
 # %% id="check-turn-code" tags=["your-turn"]
 my_three = ...  # replace the dots by three whole numbers, such as (1, 2, 3)
@@ -121,14 +129,50 @@ check("scores-by-hand", my_three)
 # %% [markdown] id="weights"
 # ## From scores to shares
 #
-# "Cat" has the score 8, and the next best is 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
-# are positive and sum to 1, and three steps make them:
+# "Cat" has the score 8, and the next best have 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
+# must be positive and sum to 1. The seven scores sum to $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score
+# first has to become a positive number, but by which rule?
 #
-# 1. Divide each score by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has. Ours have four, so we divide by 2.
-# 2. Raise $e \approx 2.72$ to each result. The power is always positive, and a word that leads by 2 in the score gets $e$ times as much.
-# 3. Divide each power by the sum of all seven.
+# One demand decides it. Suppose that every word gets 10 points more, because the wish likes something that all have. Then nobody has
+# gained on anybody, and the shares should stay. We try squares, and powers of $e \approx 2.72$:
+
+# %% id="rules"
+for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
+    for bonus in (0, 10):
+        made = rule(scores + bonus)
+        print(f"{name:11}  all get {bonus:2} more: cat has {made[1] / made.sum():.4f}")
+
+# %% [markdown] id="rules-notice"
+# Squares fail (and they are as glad of $-4$ as of 4). Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same
+# factor, which drops out when they are divided by their sum.
 #
-# Steps 2 and 3 together are called the *softmax*.
+# No other rule passes. If two words are to keep their shares whatever bonus all get, then one more point must always multiply what a word
+# has by the same factor $b$. So $s$ points multiply it by $b^s$, a power. We take $b = e$; another $b$ would only stretch all scores.
+
+# %% [markdown] id="chance"
+# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Then a score is a
+# sum of many products, and long sums get large by chance alone. So let a wish meet seven badges, all made of random numbers, a thousand
+# times. How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by
+# $\sqrt{d_k}$?
+
+# %% id="chance-code"
+draw = np.random.default_rng(0).normal
+for d_k in (4, 64, 1024):
+    luck = (draw(size=(1000, 1, d_k)) * draw(size=(1000, 7, d_k))).sum(axis=2)
+    best = []
+    for random_scores in (luck, luck / np.sqrt(d_k)):
+        powers = np.exp(random_scores)
+        best.append((powers.max(axis=1) / powers.sum(axis=1)).mean())
+    print(f"{d_k:4} numbers: size {luck.std():2.0f}, the best gets", np.round(best, 2))
+
+# %% [markdown] id="chance-notice"
+# A random score is about $\sqrt{d_k}$ in size. (It is not $d_k$, because products above and below 0 cancel in part.) With 1024 numbers the
+# luckiest of seven badges gets nearly everything, though none of them fits: such a model would be sure of itself before it has learned
+# anything. After the division, luck gets about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
+
+# %% [markdown] id="steps"
+# So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
+# each power by the sum of all seven. The last two steps together are called the *softmax*.
 
 # %% id="weights-table"
 half = scores / 2
@@ -142,17 +186,13 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
 # $e$ is.
-#
-# Why the power? The seven scores add up to $-4$, so if we divided them by their own sum, the cat would get $8 / (-4) = -2$. A power of $e$ is
-# always positive (lesson {lesson}`softmax` says why it is an exponential). And why the root? Two lists of 4 random numbers, of mean 0 and
-# variance 1, typically score about 2 in size, and two lists of 400 about 20, though they fit no better. Divided by the root, both score
-# about 1 (lesson {lesson}`scaling`).
 
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Now "it" collects the presents. The value of a word is its first two numbers, *alive* and *tells*. From each word "it" takes the weight
-# times the value, and adds up, so it takes home an average of all seven values, in which "cat" counts for 95 percent:
+# Each word also brings a present to the party, its **value**, for everybody who finds the word, and never used up. Our values are the first
+# two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home an average of all
+# seven values, in which "cat" counts for 95 percent:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -163,12 +203,10 @@ print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
 print("the output of it:", output.round(3))
 
 # %% [markdown] id="average-notice"
-# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model puts the outputs of its heads
-# side by side, multiplies them by one more learned matrix, and adds the result to the numbers of the word that asked.
-#
-# No step here is a rule about pronouns, though we did choose the numbers so that the head finds the cat. The authors of
-# the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out what
-# a pronoun stands for (Vaswani et al., 2017, appendix).
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. The machine has grown:
+
+# %% id="machine-grown"
+figures.machine("attention")
 
 # %% [markdown] id="because"
 # And a word that looks for nothing? The query of "because" is $(0, 0, 0, 0)$. **Predict** which weights it gives to the seven words.
@@ -201,78 +239,73 @@ check("output-of-one-query", my_answer)
 # ```
 
 # %% [markdown] id="projections"
-# ## Where queries come from
+# ## Who makes the wishes?
 #
-# A model calculates the wishes: the words are the rows of a matrix $X$, the queries are the rows of $Q = X W_Q$, and the matrix $W_Q$ is
-# learned. In the same way $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of this matrix, so the three
-# numbers of a word say how many times its query takes each row of $W_Q$:
+# In the drawing, arrows lead from nowhere into $Q$, $K$ and $V$. We thought up the wish of "it", but nobody can do that for every word of a
+# language. So a model calculates: its words are the rows of $X$, and their queries are the rows of $Q = X W_Q$. A row times a matrix adds up
+# multiples of the rows of this matrix. So the three rows of $W_Q$ say what an *alive*, a *telling* and an *open* word look for: ours look
+# for what is told, for somebody more alive than telling, and for half of what "it" wants, because "it" is open by 2.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
 query = X @ W_Q
 W_K = np.array([[1, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
+print("query of it:   ", query[4])  # Python counts from 0
 print("query of tired:", query[6])
 print("X W_K are the keys:", np.array_equal(X @ W_K, key))
 
-# %% [markdown] id="projections-predict"
+# %% [markdown] id="projections-notice"
 # "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as in your first turn.
-# **Predict** the query of "cat", whose numbers are $(2, 0, 0)$. What does the cat look for?
+# In the same way the keys are $K = X W_K$ and the values are $V = X W_V$.
+#
+# In a model nobody chooses these matrices either: they are learned. Here is the simplest way to learn $W_Q$. Start with twelve random
+# numbers. Pick one, nudge it by 0.1 up or down, and keep the nudge only if "it" now gives more to "cat". Then pick again:
 
-# %% id="projections-same" tags=["predicted"]
-print("query of cat:", query[1])
-print("query of it: ", query[4])
-
-# %% [markdown] id="projections-answer" tags=["answer"]
-# It is $(0, 2, 0, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the
-# last row, which is the wish $(2, 0, -2, 2)$ that we gave it.
-
-# %% [markdown] id="learned"
-# We chose $W_Q$. A model starts with random numbers, and again and again each moves a little to the side that makes the right next word
-# likelier (lesson {lesson}`gradients`). Here we move one, the first of the last row of $W_Q$, from 1 to 1.1:
 
 # %% id="learned-code"
-moved = query_of_it + 2 * np.array([0.1, 0, 0, 0])  # "it" takes the last row twice
-powers = np.exp(key @ moved / 2)
-print(f"cat gets {powers[1] / powers.sum():.3f} instead of {weights[1]:.3f}")
+def for_cat(matrix):  # the share of "cat" in the attention of each word
+    powers = np.exp(X @ matrix @ key.T / 2)
+    return powers[:, 1] / powers.sum(axis=1)
 
-# %% [markdown] id="limits"
-# Does it matter where a word stands? Let "cat" and "was" change places: `the was sat because it cat tired`. **Predict** what "it" takes
-# home now.
 
-# %% id="order-code" tags=["predicted"]
-order = [0, 5, 2, 3, 4, 1, 6]  # "cat" and "was" change places
-powers = np.exp(key[order] @ query_of_it / 2)
-print("before:", output.round(2))
-print("after: ", (powers / powers.sum() @ value[order]).round(2))
+def learn(start, nudges):
+    rng = np.random.default_rng(start)
+    kept = rng.normal(size=(3, 4))
+    for _ in range(nudges):
+        tried = kept.copy()
+        tried[rng.integers(3), rng.integers(4)] += rng.choice([-0.1, 0.1])
+        if for_cat(tried)[4] > for_cat(kept)[4]:  # word 4 is "it"
+            kept = tried
+    return kept
 
-# %% [markdown] id="order-answer" tags=["answer"]
-# The same, because each word keeps its query, key and value: these numbers do not say where it stands, and the order of terms does not
-# change a sum. Lesson {lesson}`self_attention` gives words a place.
+
+# %% id="learned-run"
+for start in range(3):
+    shares = (f"{for_cat(learn(start, nudges))[4]:.2f}" for nudges in (0, 100, 400))
+    print(f"start {start}: ", *shares, "  wish", (X[4] @ learn(start, 400)).round(1))
+
+# %% [markdown] id="learned-notice"
+# These are the shares after 0, 100 and 400 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
+# from all three starts, each time with another wish. A real model is not even told that "cat" is right. It is only shown which word comes
+# next in a text, and instead of trying nudges it calculates for all its numbers at once to which side each should move (lesson
+# {lesson}`gradients`).
+#
+# We kept a nudge only if it helped "it". **Predict** which other words now give "cat" another share than at the start.
+
+# %% id="learned-others" tags=["predicted"]
+shares = np.stack([for_cat(learn(0, 0)), for_cat(learn(0, 400))], axis=1)
+print(labelled(shares, columns=("random", "learned")))
+
+# %% [markdown] id="learned-others-answer" tags=["answer"]
+# Only "the" does. A nudge in the first or second row changes nothing for "it", which is neither alive nor telling, so none of them was
+# kept. But the third row is the wish of everything open, and "the" is open by 1. It has learned what "it" was taught, because the two
+# words share a number.
 
 # %% [markdown] id="formula"
 # ## All words at once
 #
-# Let $T_q$ words ask $T_k$ words; in our sentence all seven ask all seven. Number $a$ of query $i$ is $Q_{ia}$, and number $a$ of key $j$
-# is $K_{ja}$. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so all scores are
-#
-# $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
-#
-# Formulas count from 1 and Python from 0, so "it" is row 5 here and `query[4]` in the code. For "it" and "cat", $i = 5$ and $j = 2$, this
-# is $2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8$.
-
-# %% [markdown] id="formula-weights"
-# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks, and the weights of this
-# word are powers of $e$, divided by their sum over all words that are asked:
-#
-# $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
-#
-# Number $a$ of its output adds up the weights times number $a$ of the values:
-#
-# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
-#
-# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of each
-# row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
+# Now all seven words ask all seven, again with the $W_Q$ that we chose. (In SmolLM2 a word cannot look at later words. Ours can; lesson
+# {lesson}`masking` hides them.)
 
 # %% id="formula-table"
 S = query @ key.T
@@ -284,7 +317,7 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="spot"
-# Each row sums to 1. A column need not: five words look mostly at "cat". You have now calculated every lit part of the drawing.
+# Each row sums to 1. A column need not: five words look mostly at "cat".
 #
 # **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong?
 #
@@ -295,28 +328,53 @@ print(labelled(P @ value, columns=("alive", "tells")))
 #
 # </details>
 
+# %% [markdown] id="formula-scores"
+# Books write these lines as follows. Let $T_q$ words ask $T_k$ words, with $Q_{ia}$ for number $a$ of query $i$ and $K_{ja}$ for number $a$ of
+# key $j$. Column $j$ of $K^\top$ is key $j$, so the line with `S` says
+#
+# $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
+#
+# The frame marks a formula to keep. With $S$ for the table of all scores, the next two lines are
+#
+# $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
+#
+# where $l$ runs over all words that are asked. And number $a$ of the output is
+#
+# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+
+# %% [markdown] id="formula-whole"
+# The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. In the whole machine you have calculated all that is lit. Behind it a model puts
+# the outputs of its heads side by side, multiplies them by one more learned matrix, and adds the result to $X$. Each blue frame leads to
+# a lesson:
+
+# %% id="machine-whole"
+figures.machine()
+
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows of
-# `W_Q` say what a person, a thing and an open word look for, and a badge shows just the three numbers. Run the cell, then take a sentence
-# of your own, such as `the cup fell because it was full`: give numbers to its noun and its pronoun, and make the one find the other.
+# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. You only say
+# who is meant, and nudges find $W_Q$. Run it, then take a sentence of your own, such as `the cup fell because it was full`: give numbers
+# to its noun and its pronoun, and say in `meant` which finds which.
 
 # %% id="own-code"
 import numpy as np
 
-text = "the girl saw the tree and she climbed it"
-sentence = text.split()
+words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
+meant = {"she": "girl", "it": "tree"}
 numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
 numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
-X = np.array([numbers.get(word, [0, 0, 0]) for word in sentence])
-W_Q = np.array([[4, -4, 0], [-4, 4, 0], [0, 0, -2]])
-Q, K, V = X @ W_Q, X, X[:, :2]
-powers = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
-P = powers / powers.sum(axis=1, keepdims=True)
-for i, word in enumerate(sentence):
-    if word in ("she", "he", "they", "it"):
-        print(word, "finds", sentence[P[i].argmax()], "and takes", (P @ V)[i].round(2))
+X = np.array([numbers.get(word, [0, 0, 0]) for word in words])
+ask, found = ([words.index(word) for word in side] for side in (meant, meant.values()))
+W_Q, P = np.zeros((3, 3)), np.zeros((len(X), len(X)))
+for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
+    powers = np.exp(X @ (W_Q + nudge) @ X.T / np.sqrt(3))
+    tried = powers / powers.sum(axis=1, keepdims=True)
+    if tried[ask, found].sum() > P[ask, found].sum():
+        W_Q, P = W_Q + nudge, tried
+for word, row in zip(meant, P[ask], strict=True):
+    print(word, "finds", words[row.argmax()], "and takes", (row @ X).round(2))
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -335,10 +393,10 @@ verify_lesson("start")
 #
 # How can a machine that only calculates find out what "it" means?
 #
-# - A word has a query, which says what it looks for, a key, by which it is found, and a value, which it hands over.
-# - A score is the dot product of a query with a key. The softmax of the scores divided by $\sqrt{d_k}$ turns them into weights.
-# - The output of a word is the average of all values, each counted with its weight. So "it" takes home almost what "cat" hands over, because the
-#   wish of "it" and the badge of "cat" fit. In a model these numbers are learned.
+# - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
+# - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
+# - A word takes home the average of all values under its weights. So "it" takes almost what "cat" hands over, because its wish fits the badge
+#   of "cat". Nobody has to invent this wish: nudges find a matrix that makes it.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
@@ -403,7 +461,7 @@ break_the_machine()
 # %% [markdown] id="deeper-map"
 # ## Deeper: The lessons, and which builds on which
 #
-# Each frame of the drawing at the beginning leads to one of these lessons:
+# Each frame of the last drawing leads to one of these lessons:
 
 # %% id="map-table"
 from IPython.display import Markdown, display

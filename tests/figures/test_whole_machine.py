@@ -48,6 +48,15 @@ def test_each_part_lights_something_of_its_own_and_the_whole_lights_all():
     assert lit_of("whole") == [any(column) for column in zip(*alone.values(), strict=True)]
 
 
+def test_what_is_drawn_alone_is_sound_and_holds_no_shape_and_nothing_that_stands_back():
+    for name, sentence in start.SO_FAR.items():
+        assert_sound_diagram(lambda name=name, sentence=sentence: machine_drawing(name, {"T": 7, "d_k": 4}, alone=sentence))
+        svg = svg_of(machine_drawing(name, {"T": 7, "d_k": 4}, alone=sentence))
+        assert not any("attn-unlit" in shape.get("class", "") or "×" in "".join(shape.itertext()) for shape in svg)
+        grids = [shape for shape in svg if "stroke-opacity" in shape.attrib]
+        assert len(grids) == len(rectangles(svg, "attn-matrix"))
+
+
 def test_matrices_have_the_cells_of_the_example():
     svg = svg_of(machine_drawing("whole", {"T": 5, "d_model": 7, "d_k": 3, "d_v": 2, "H": 2}))
     sides = [(round(box.bottom - box.top, 1), round(box.right - box.left, 1)) for box in rectangles(svg, "attn-matrix")]

@@ -91,18 +91,23 @@ PLACES = {
 }
 
 
-def machine(name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None) -> None:
+def machine(
+    name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None, *, alone: str = ""
+) -> None:
     """Show the machine with one part lit.
 
     `name`: a part ("scores"), or what several parts make: "attention", "whole". `sizes`: T, d_model, d_k, d_v and H of the reader's
     example, each from 1 to 12; matrices have as many cells. A size that is not given is drawn as some small number and not named in
-    the caption. `links`: for each of the `PLACES` that can be clicked, the address of a page and what it is called. Raises
-    ValueError if there is no such part, size or place, or a size is out of range.
+    the caption. `links`: for each of the `PLACES` that can be clicked, the address of a page and what it is called. `alone`: a sentence
+    about the lit part, if nothing else is to be drawn; no shapes are said then. Raises ValueError if there is no such part, size or
+    place, or a size is out of range.
     """
-    publish_diagram(machine_drawing(name, sizes, links))
+    publish_diagram(machine_drawing(name, sizes, links, alone=alone))
 
 
-def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None) -> Drawn:
+def machine_drawing(
+    name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None, *, alone: str = ""
+) -> Drawn:
     """Return the drawing that `machine` shows."""
     if name not in (*PARTS, *GROUPS):
         raise ValueError(f"name must be one of {', '.join((*GROUPS, *PARTS))}; got {name!r}")
@@ -116,6 +121,12 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
     if drawn["H"] * drawn["d_v"] > MOST_SIDE_BY_SIDE:
         raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
+    if alone:
+        drawing = Diagram(f"machine-only-{name}", 656, 330 if "value" in lit else 220)
+        _draw(drawing, drawn, frozenset(lit), alone=True)
+        drawing.keep_lit(but="×")
+        title = f"The machine so far: {_listed(list(lit))}"
+        return drawing.finish(title=title, caption=f"The machine so far. {alone}", alt=f"{title}. {alone}")
     drawing = Diagram(f"machine-{name}", 656, 456)
     _draw(drawing, drawn, frozenset(lit), two_inputs=name == TWO_INPUTS, backwards=name == BACKWARDS)
     for place, area in PLACES.items():
@@ -155,7 +166,15 @@ def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, two_inputs: bool, backwards: bool) -> None:
+def _draw(
+    drawing: Diagram,
+    sizes: Mapping[str, int],
+    lit: frozenset[str],
+    *,
+    two_inputs: bool = False,
+    backwards: bool = False,
+    alone: bool = False,
+) -> None:
     length, d_model, d_k, d_v, heads = (sizes[name] for name in ("T", "d_model", "d_k", "d_v", "H"))
     read = length + 1 if two_inputs else length
     rows, columns = ("T_q", "T_k") if two_inputs else ("T", "T")
@@ -221,6 +240,8 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
 
     before = scores
     for part, text, centre, width in (("scale", "÷ √d_k", 418, 58), ("mask", "mask", 486, 52), ("softmax", "softmax", 566, 76)):
+        if alone and not on(part):
+            continue
         if backwards and part == "mask":
             chip = drawing.matrix((centre, 64), length, read, cell=cell, role="scores", lit=on("scores"))
             _name(drawing, chip, "dS", f"{rows} × {columns}", lit=on("scores"))

@@ -27,12 +27,14 @@ def trial(runs: Mapping[str, ArrayLike]) -> None:
         for name, table in tables.items()
     )
     alt = f"Two panels by step, a curve for each layer: the shares of queries that are right, and silent though wrong. {said}."
-    with picture(title="Heard again, the silent queries make up for much of the delay", alt=alt, height=4.8, rows=2, sharex=True) as panels:
+    with picture(
+        title="Without the root queries fall silent; with these heard, the layer learns sooner", alt=alt, height=4.8, rows=2, sharex=True
+    ) as panels:
         for part, (ax, what) in enumerate(zip(panels, ("right", "silent though wrong"), strict=True)):
             for (name, table), (colour, dashes) in zip(tables.items(), NEUTRAL_STYLES, strict=False):
                 ax.plot(np.arange(len(table)), table[:, part], color=colour, linestyle=dashes, label=name, clip_on=False)
-            ax.set(ylabel=f"share of queries that are {what}", xlim=(0, max(map(len, tables.values())) - 1), ylim=(0, (1.25, 0.4)[part]))
-            ax.set_yticks(((0, 0.5, 1), (0, 0.2, 0.4))[part])
+            ax.set(ylabel=f"share of queries that are {what}", xlim=(0, max(map(len, tables.values())) - 1), ylim=(0, (1.25, 0.3)[part]))
+            ax.set_yticks(((0, 0.5, 1), (0, 0.1, 0.2, 0.3))[part])
         label_ends(panels[0])
         panels[-1].set_xlabel("steps")
 

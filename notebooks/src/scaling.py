@@ -18,13 +18,13 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A
-# fair one trains a layer with it and another without, in section {section}`trial-task`. First: what does the division do to a row of scores?
+# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A fair
+# one follows in section {section}`trial-task`. First: what does the division do to a row of scores?
 #
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8,
-# and divided by $\sqrt 4 = 2$ it is 4.
+# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8, and
+# divided by $\sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np
@@ -105,7 +105,7 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 
 # %% [markdown] id="card-question"
-# And not divided? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
+# And if nobody divides? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -138,8 +138,8 @@ check("divisor-for-sparse-entries", my_divisor)
 # ## Or nothing at all?
 #
 # Suppose that somebody forgets the division. Their layer can still compute all that ours can, since with $W_Q / \sqrt{d_k}$ in the place of
-# our $W_Q$ it has our scores. So only the training can differ. Vaswani et al. (2017), who introduced the scale, suspected that large dot
-# products push the softmax "into regions where it has extremely small gradients." Are they?
+# our $W_Q$ it has our scores. So only the training can differ. Vaswani et al. (2017) suspected that large dot products push the softmax
+# "into regions where it has extremely small gradients." Are they so small?
 
 # %% [markdown] id="lesson-of-a-query"
 # Let the keys of a query have values $v_j$, one of which, $v_*$, is the right output. With its weights $w$ the output is wrong by
@@ -172,7 +172,7 @@ for lead in (1.0, 8.0):
     print(f"wrong key leads by {lead:.0f}: g", g[0].round(4))
 
 # %% [markdown] id="silent-predict"
-# So the surer a query is of a wrong key, the less it teaches. Now let 2000 random queries meet 16 random keys each, with $d_k = 64$ and
+# So the surer a query is of a wrong key, the less it teaches. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
 # values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a tenth, or to a
 # hundredth?
 
@@ -298,14 +298,14 @@ figures.trial(runs)  # of the last seed
 # ## And $d_k$ itself?
 #
 # Divided by $d_k$, scores have the variance $1 / d_k$ under the usual assumption. So a wide layer starts with hardly a lead, but training
-# can spread its scores. How far does one step move a score?
-# With any divisor $u$ an example has the scores $s_j = q \cdot k_j / u$, so its loss has the slopes $\sum_j g_j\, k_j / u$ along
-# $q = x W_Q$. A step of size $\eta$ on $W_Q$ changes $q$ by $-\eta\, \|x\|^2$ times these, and the score $s_l$ falls by
+# can spread its scores. How far does one step move a score? With any divisor $u$ an example has the scores $s_j = q \cdot k_j / u$, so its
+# loss has the slopes $\sum_j g_j\, k_j / u$ along $q = x W_Q$. A step of size $\eta$ on $W_Q$ changes $q$ by $-\eta\, \|x\|^2$ times these,
+# and the score $s_l$ falls by
 #
 # $$\frac{\eta\, \|x\|^2}{u^2} \sum_j g_j\, k_j \cdot k_l \;\approx\; \eta\, \|x\|^2\, g_l\, \frac{d_k}{u^2}$$
 #
-# because $k_l \cdot k_l$ is about $d_k$, while the other products are random walks and get only $\sqrt{d_k}$ far. (A step on $W_K$
-# moves it in the same way.)
+# because $k_l \cdot k_l$ is about $d_k$, while the other products are random walks and get only $\sqrt{d_k}$ far. (A step on $W_K$ moves it
+# likewise.)
 
 # %% [markdown] id="by-d-k-predict"
 # With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large, a
@@ -372,8 +372,8 @@ verify_lesson("scaling")
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent
 # entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and first steps that move them equally far.
 #
-# Divided by $d_k$, our layer learnt as fast once its step size grew with the width. Not divided, it took several times the steps, and half of
-# this delay or more came from queries that were sure of a key, mostly a wrong one, and so were not heard beside others.
+# Divided by $d_k$, our layer learnt as fast once its step size grew with the width. Not divided, it took several times the steps, and half
+# of this delay or more came from queries that were sure of a key, mostly a wrong one, and not heard beside others.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -405,9 +405,10 @@ check("correlated-entries-variance", my_variance_formula)
 # $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
 # %% [markdown] id="kurtosis"
-# If each $q_i$ has one covariance $\gamma$ with its $k_i$, as training may make it, $q \cdot k$ gets the mean $d_k\, \gamma$ besides, which is
-# what muP divides by. And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores
-# are more frequent than on a normal curve, whose ratio is 3:
+# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$, and
+# dividing by $d_k$, as muP does, holds it. And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth
+# moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more frequent than on a normal curve, whose
+# ratio is 3:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
@@ -546,7 +547,7 @@ for factor in (1, 100):  # of W_Q
 # ## Deeper: more controls, other widths, and the twin's step
 #
 # Without the root, we may also *lower* the gradients above the mean length to it, *pass on* each length to the next query, so that they
-# stay as unequal as they are but none is silent for long, or make all lengths *equal*. With the root we may *mute* a quarter:
+# stay as unequal as they are but none is silent for long, or make all lengths *equal*. With the root we may *mute* a quarter of them:
 
 
 # %% id="controls-code"

@@ -18,13 +18,13 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A
-# fair one trains a layer with it and another without, in section {section}`slow`. First: what does the division do to a row of scores?
+# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A fair
+# one follows in section {section}`trial-task`. First: what does the division do to a row of scores?
 #
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8,
-# and divided by $\sqrt 4 = 2$ it is 4.
+# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8, and
+# divided by $\sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np
@@ -82,8 +82,7 @@ figures.machine()
 # %% [markdown] id="usual"
 # Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then
 # each of the $d_k$ terms of $\|q\|^2 = \sum_i q_i^2$ has the mean 1, so $\|q\|^2$ is $d_k$ on average, and a dot product typically
-# lies $\sqrt{d_k}$ from the mean of its row: 20 away for $d_k = 400$, and 30 for 900. (So a lead, the difference of two, is typically
-# $\sqrt{2 d_k}$.)
+# lies $\sqrt{d_k}$ from the mean of its row: 20 away for $d_k = 400$, and 30 for 900.
 
 # %% id="usual-code"
 rng = np.random.default_rng(5)
@@ -96,8 +95,8 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # %% [markdown] id="scale"
 # ## The scale
 #
-# Under the usual assumption each row has the mean 0. So over all queries and keys the variance is the mean of
-# {eq}`row-variance-by-query`, 1 for each of the $d_k$ terms:
+# Under the usual assumption the expected dot product is 0 for every query, so the means of the rows add no variance, and the variance over
+# all queries and keys is the mean of {eq}`row-variance-by-query`, 1 for each of the $d_k$ terms:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -106,8 +105,7 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 
 # %% [markdown] id="card-question"
-# Divided by $d_k$, the variance would be $1 / d_k$ under this assumption, so at the start a wide layer would hardly see a lead. And not
-# divided? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
+# And if nobody divides? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -116,7 +114,7 @@ figures.scale_explorable()
 # <details><summary>What you should see</summary>
 #
 # Not divided, the largest of 64 weights is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise. Divided by
-# $\sqrt{d_k}$, it is near 0.1 at both. (These are means of the 64 queries.)
+# $\sqrt{d_k}$, it is near 0.1 at both.
 #
 # </details>
 
@@ -134,165 +132,68 @@ check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
-# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8, while the usual divisor, 8, would leave scores of deviation 0.1.
+# $u = p \sqrt{d_k}$.
 
 # %% [markdown] id="slow"
-# ## A suspicion on trial
+# ## Or nothing at all?
 #
-# Suppose that somebody forgets the division. Can our layer compute anything that theirs cannot? No: give their layer the matrix
-# $W_Q / \sqrt{d_k}$, and its scores are those of our layer with $W_Q$. A layer without division that *starts* with $W_Q / \sqrt{d_k}$ is
-# the **twin** of ours; the model T5 starts so. Only the training can differ. Vaswani et al. (2017) suspected how: "for large values of
-# $d_k$, the dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us
-# put this on trial.
+# Suppose that somebody forgets the division. Their layer can still compute all that ours can, since with $W_Q / \sqrt{d_k}$ in the place of
+# our $W_Q$ it has our scores. So only the training can differ. Vaswani et al. (2017) suspected that large dot products push the softmax
+# "into regions where it has extremely small gradients." Are they so small?
 
-# %% [markdown] id="trial-task"
-# **The task.** An example has 16 items, each with 16 random features and a value $v_j$ of four random numbers. The query comes from the
-# features of one item, times an orthogonal matrix (here a rotation with a reflection) that is the same in all examples. The layer has no
-# $W_V$: from its weights $w$ it makes the output $\sum_j w_j\, v_j$, which should be $v_*$, the value of that item. So it must learn to
-# undo the matrix.
+# %% [markdown] id="lesson-of-a-query"
+# Let the keys of a query have values $v_j$, one of which, $v_*$, is the right output. With its weights $w$ the output is wrong by
+# $e = \sum_j w_j\, v_j - v_*$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and the softmax pulls the slopes
+# back to the scores, as in lesson {lesson}`softmax`:
 #
-# **The training.** A step of gradient descent averages over 32 new examples. We stop when the right item wins in more than 90 % of 512
-# other examples, or give up after 60 steps. Three folded cells hold the task, the gradients (section
-# {section}`unequal` says how) and the steps.
+# $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = e \cdot v_j$$
+#
+# All that a query teaches goes through these slopes, its $g$.
 
-# %% id="trial-examples" tags=["hide-input"]
+# %% [markdown] id="wrong-by-hand"
+# **By hand.** Take two keys, a wrong one with the value 1 and the right one with the value 0. Then $e = w_1$, so $a_1 = w_1$ and $a_2 = 0$,
+# and $g_1 = w_1 (w_1 - w_1^2) = w_1^2\, w_2$, while $g_2 = -g_1$. If the wrong key leads by 1, its weight is 0.731, and
+# $g_1 = 0.731^2 \cdot 0.269 \approx 0.144$. If it leads by 8, the error is larger, and yet $g_1$ is only 0.0003, because $w_2$ is.
+
+# %% id="gradients-code"
 from attn_course.reference import softmax
 
 
-def start(seed):  # W_Q and W_K make queries and keys of variance 1
-    rng = np.random.default_rng(seed)
-    turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
-    w_query, w_key = rng.normal(size=(2, 16, 64)) / 4
-    return rng, turn, w_query, w_key
-
-
-def examples(rng, turn, size):
-    items, values = rng.normal(size=(size, 16, 16)), rng.normal(size=(size, 16, 4))
-    right, row = rng.integers(16, size=size), np.arange(size)
-    off = values - values[row, right][:, None]  # from the value that is wanted
-    return items[row, right] @ turn, items, off, right
-
-
-# %% id="trial-gradients" tags=["hide-input"]
-def dots_of(features, items, w_query, w_key):  # q . k for each item, not divided
-    return (items @ (features @ w_query @ w_key.T)[:, :, None])[..., 0]
-
-
-def gradients(scores, off):  # a row for each query
+def gradients(scores, off):  # off: each value less the right one
     w = softmax(scores)
-    e = (w[:, :, None] * off).sum(axis=1)
-    a = (off @ e[:, :, None])[..., 0] / 2
-    # A shift of all a changes no g. With 0 at the largest weight, no tiny g drowns.
-    a -= a[np.arange(len(a)), w.argmax(axis=1)][:, None]
+    e = np.einsum("nj,njv->nv", w, off)
+    a = np.einsum("nv,njv->nj", e, off)
+    a -= a[np.arange(len(a)), w.argmax(axis=1)][:, None]  # for rounding; no g changes
     return w * (a - (w * a).sum(axis=1, keepdims=True))
 
 
-# %% id="trial-steps" tags=["hide-input"]
-def steps_until_learnt(shrink, divisor, seed, size, way):
-    rng, turn, w_query, w_key = start(seed)
-    w_query = w_query / shrink
-    asked, among, _, wanted = examples(rng, turn, 512)
-    for step in range(1, 61):
-        features, items, off, _ = examples(rng, turn, 32)
-        g = way(gradients(dots_of(features, items, w_query, w_key) / divisor, off))
-        # With S for the slope along W_Q W_K^T: S W_K along W_Q, and S^T W_Q along W_K.
-        move = size * features.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
-        w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
-        found = dots_of(asked, among, w_query, w_key).argmax(axis=1)
-        if (found == wanted).mean() > 0.9:
-            return step
-    return np.inf
+for lead in (1.0, 8.0):
+    g = gradients(np.array([[lead, 0]]), np.array([[[1], [0]]]))
+    print(f"wrong key leads by {lead:.0f}: g", g[0].round(4))
 
+# %% [markdown] id="silent-predict"
+# So the surer a query is of a wrong key, the less it teaches. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
+# values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a tenth, or to a
+# hundredth?
 
-# %% [markdown] id="slow-predict"
-# Four layers with $d_k = 64$ start from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1, on
-# average over such matrices. The **unscaled** one does not divide, and its scores have variance 64. The twin has its $W_Q$ divided by 8
-# instead, and the last layer divides by $d_k$. For each of three seeds we take the best of twelve step sizes. **Predict** which keep up
-# with the scaled layer.
+# %% id="silent-code" tags=["predicted"]
+query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
+values = rng.normal(size=(2000, 16, 4))
+off = values - values[:, :1]  # let the first be the right one
+dots = np.einsum("ni,nji->nj", query, key)
+for name, divisor in (("divided by 8", 8), ("not divided", 1)):
+    length = np.linalg.norm(gradients(dots / divisor, off), axis=1)
+    print(f"{name:12s} mean length {length.mean():.2f}", end="   ")
+    print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
-# %% id="task-code" tags=["predicted"]
-# by what W_Q is divided, and by what the scores
-layers = {"scaled": (1, 8), "unscaled": (1, 1), "twin": (8, 1), "by d_k": (1, 64)}
+# %% [markdown] id="silent" tags=["answer"]
+# It falls by a third only, and a step 1.5 times as long would make up for that. But the lengths have become *unequal*: nearly a quarter of
+# the queries have hardly any gradient.
 
-
-def fewest(layer, way=lambda g: g):  # for each seed, with its best step size
-    run, sizes = steps_until_learnt, 0.1 * 2.0 ** np.arange(12)
-    return [min(run(*layer, seed, size, way) for size in sizes) for seed in range(3)]
-
-
-steps = {name: fewest(layer) for name, layer in layers.items()}
-for name, needed in steps.items():
-    print(f"{name:9s} steps until learnt", *needed)
-
-# %% [markdown] id="task-answer" tags=["answer"]
-# The scaled layer needs 4 or 5 steps, the unscaled one 34, 23 and 35. (Seeds 3 to 6 gave 3 to 6 steps beside 19 to 27.) The twin keeps up,
-# though it does not divide either, so it is the start that slows the unscaled layer.
-#
-# The layer that divides by 64 keeps up, too, with larger steps for its smaller gradients. But their best size
-# depends on the width. The best is 51 to 102 here, and about four times that at $d_k = 256$, while the scaled layer is best with 6.4
-# at both.
-
-# %% [markdown] id="unequal"
-# ## Which gradients are small?
-#
-# Does the softmax, too, shorten all gradients of the unscaled layer by one factor? All that a query teaches goes through $g$, the gradient
-# of its error along its 16 scores. Its output is wrong by $e = \sum_j w_j\, v_j - v_*$, and the mean square of the four entries of $e$ has
-# the slope $\frac12\, e \cdot v_j$ along $w_j$. The softmax pulls it back as in lesson {lesson}`softmax`:
-#
-# $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \tfrac12\, e \cdot v_j$$
-#
-# How long is $g$ before the first step? We call a query **silent** if its $g$ is shorter than 0.01.
-
-# %% id="silent-code"
-for name, divisor in (("scaled", 8), ("unscaled", 1)):
-    found = []
-    for seed in range(3):
-        rng, turn, w_query, w_key = start(seed)
-        features, items, off, _ = examples(rng, turn, 512)
-        scores = dots_of(features, items, w_query, w_key) / divisor
-        found.append(np.linalg.norm(gradients(scores, off), axis=1))
-    length = np.sort(np.concatenate(found))
-    loudest = length[-len(length) // 10 :].sum() / length.sum()
-    print(f"{name:9s} mean length {length.mean():.2f}", end="   ")
-    print(f"silent {(length < 0.01).mean():.2f}   loudest tenth {loudest:.2f}")
-
-# %% [markdown] id="silent"
-# Without the scale the mean length falls by a third only, which a step 1.5 times as long would undo. But the gradients have become
-# *unequal*. More than a quarter of the queries are silent: chance has given one key nearly all the weight, mostly a wrong one, and then the
-# softmax lets almost nothing through. In the loudest tenth, which has 44 % of the length of all, the largest weight is typically two
-# thirds.
-#
-# But all queries share one step size. Hence a better suspicion: a step that is long enough for the silent queries is far too long for the
-# loud ones, and with one that suits the loud ones, the layer learns from these few only.
-
-# %% [markdown] id="ways"
-# If unequal lengths are the harm, most of it must go away when every $g$ keeps its direction, but gets the mean length of the batch. As a control
-# we give each $g$ the length of the query before it, so the lengths stay as unequal as they were. **Predict**, if the suspicion is right,
-# in which of the two ways the unscaled layer wins back most of its lost steps.
-
-
-# %% id="slow-code" tags=["predicted"]
-def equal(g):
-    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99  # never 0
-    return g / length * length.mean()
-
-
-def passed_on(g):
-    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
-    return g / length * np.roll(length, 1, axis=0)
-
-
-for way in (equal, passed_on):
-    found = [fewest(layers[name], way) for name in ("unscaled", "scaled")]
-    print("{:9s}  unscaled {}   scaled {}".format(way.__name__, *found))
-    steps[f"unscaled, {way.__name__}"] = found[0]
-
-# %% [markdown] id="slow-answer" tags=["answer"]
-# With equal lengths the unscaled layer needs 10, 8 and 7 steps: 8.3 on average instead of 30.7, where the scaled layer needs 4.7. The
-# control, with 22, 22 and 33, keeps four fifths of this delay. (The scaled layer changes by two steps at most.)
-
-# %% [markdown] id="lift"
-# But equal lengths lift the silent queries *and* lower the loud ones, beside others in between. Which of the two does more?
+# %% [markdown] id="suspect"
+# We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and one that is long enough for the silent
+# ones is far too long for the others. Hence a better suspicion: some queries are not heard beside others. To try it, we let these be heard
+# and change nothing else.
 #
 # **Your turn.** {turn}`lift-the-silent`
 
@@ -303,55 +204,155 @@ check("lift-the-silent", my_lift)
 # %% [markdown] id="lift-ours" tags=["ours"]
 # ```python
 # def my_lift(g):
-#     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
+#     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99  # never 0
 #     return np.where(length < 0.01, g / length * length.mean(), g)
 # ```
 
-# %% [markdown] id="lift-predict"
-# Another part, `lowered`, shortens every longer $g$ to the mean length. **Predict** which of the two wins back more steps.
+# %% [markdown] id="trial-task"
+# ## The silent on trial
+#
+# The layer needs something to learn. An example has 16 items, each with 16 random features and a value. The query comes from the features
+# of the first item, times an orthogonal matrix that is the same in all examples, and the output should be the value of this item. As the
+# layer sees no places, it can only find the item by undoing the matrix.
 
 
-# %% id="lift-code" tags=["predicted"]
-def lowered(g):
-    length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
-    return g * np.minimum(1, length.mean() / length)
+# %% id="trial-examples"
+def examples(rng, turn, size):
+    items, values = rng.normal(size=(size, 16, 16)), rng.normal(size=(size, 16, 4))
+    return items[:, 0] @ turn, items, values - values[:, :1]
 
 
+def dots_of(x, items, w_query, w_key):  # q . k for each item of an example
+    return np.einsum("ni,nji->nj", x @ w_query @ w_key.T, items)
+
+
+def slope_of(g, x, items):  # along W_Q W_K^T, before the division
+    return x.T @ np.einsum("nj,nji->ni", g, items) / len(x)
+
+
+def state(scores, g):  # shares of the queries: right, and silent though wrong
+    right = scores.argmax(axis=1) == 0
+    silent = np.linalg.norm(g, axis=1) < 0.01
+    return right.mean(), (silent & ~right).mean()
+
+
+# %% [markdown] id="trial-training"
+# A step of gradient descent averages over 32 new examples. We stop when the right item has the largest score in more than 90 % of 512 other
+# examples, or after 100 steps. A `way` may change the gradients, as your function does.
+
+
+# %% id="trial-steps"
+def train(divisor, size, seed, d_k=64, way=lambda g: g):
+    rng, states = np.random.default_rng(seed), []
+    turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
+    w_query, w_key = rng.normal(size=(2, 16, d_k)) / 4  # so q and k have variance 1
+    x_new, items_new, off_new = examples(rng, turn, 512)
+    for _ in range(101):
+        scores = dots_of(x_new, items_new, w_query, w_key) / divisor
+        states.append(state(scores, way(gradients(scores, off_new))))
+        if states[-1][0] > 0.9:
+            break
+        x, items, off = examples(rng, turn, 32)
+        g = way(gradients(dots_of(x, items, w_query, w_key) / divisor, off))
+        move = size / divisor * slope_of(g, x, items)
+        w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
+    return states
+
+
+# %% id="lift-or-ours" tags=["hide-input"]
 if my_lift is ...:  # not written yet: take ours
     from attn_course.lessons.scaling.tasks_turns import lifted as my_lift
 
-for name, way in (("lifted", my_lift), ("lowered", lowered)):
-    steps[f"unscaled, {name}"] = fewest(layers["unscaled"], way)
-    print(f"unscaled, {name:7s}", *steps[f"unscaled, {name}"])
-figures.trial(steps)
+# %% [markdown] id="slow-predict"
+# Three layers with $d_k = 64$ start from the same random matrices. One divides by the root, one does not divide, and the third does not
+# either, but your function lifts its silent queries. Each gets the best of ten step sizes, so a common factor in its gradients does no harm.
+# **Predict**: does the third layer end near the first, near the second, or half-way?
 
-# %% [markdown] id="lift-answer" tags=["answer"]
-# Lifting the silent queries alone removes seven tenths of the delay. Lowering the loud ones alone, with 33, 26 and 37 steps, wins nothing.
+# %% id="slow-code" tags=["predicted"]
+layers = {  # what divides the scores, and what is done to the gradients
+    "with the root": (8, lambda g: g),
+    "without": (1, lambda g: g),
+    "silent lifted": (1, my_lift),
+}
+sizes, runs = 0.05 * 2.0 ** np.arange(10), {}
+for name, (divisor, way) in layers.items():
+    needed = []
+    for seed in range(3):
+        tried = [train(divisor, size, seed, way=way) for size in sizes]
+        runs[name] = min(tried, key=len)  # with its best step size
+        needed.append(len(runs[name]) - 1)
+    print(f"{name:13s} steps until learnt", *needed)
+figures.trial(runs)  # of the last seed
+
+# %% [markdown] id="slow-answer" tags=["answer"]
+# With the root the layer learns in 4 steps, without it in 31 to 38, which is 29 more on average. Where the silent are heard it needs 14 to
+# 19, so this alone wins back three fifths of the delay. (On four other starts it was about half.) The lower picture shows that the silence
+# lasts: for a third of the training about a fifth of all queries are silent though wrong.
 
 # %% [markdown] id="culprit"
-# So the suspicion of Vaswani et al. was nearly right. With the best step size, what harms most is not that gradients are small, but that
-# some are small *beside others*. This is one small task; for equal lengths, section
-# {section}`measured` finds much the same at other widths and with Adam.
+# So Vaswani et al. were nearly right: what harms most here is not that gradients are small, but that some are small *beside others*. Yet a
+# part of the delay stays, and it is not simply that lessons are missing, because with a quarter of its queries muted by lot the layer with
+# the root still learns in 5 to 7 steps. This was one small task; section {section}`measured` has more controls, other widths and Adam.
 
-# %% [markdown] id="own"
-# ## Which variance counts?
+# %% [markdown] id="by-d-k"
+# ## And $d_k$ itself?
 #
-# So the start counts. But nobody promises that the entries of $q$ and $k$ have variance 1, so we had better measure scores.
+# Divided by $d_k$, scores have the variance $1 / d_k$ under the usual assumption. So a wide layer starts with hardly a lead, but training
+# can spread its scores. How far does one step move a score? With any divisor $u$ an example has the scores $s_j = q \cdot k_j / u$, so its
+# loss has the slopes $\sum_j g_j\, k_j / u$ along $q = x W_Q$. A step of size $\eta$ on $W_Q$ changes $q$ by $-\eta\, \|x\|^2$ times these,
+# and the score $s_l$ falls by
 #
-# ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
+# $$\frac{\eta\, \|x\|^2}{u^2} \sum_j g_j\, k_j \cdot k_l \;\approx\; \eta\, \|x\|^2\, g_l\, \frac{d_k}{u^2}$$
 #
-# Here are queries of 16 independent normal entries of variance 1, and keys whose entries have the mean 1 and the deviation 0.2. **Predict**
-# the variance of all scores, and that within a row.
+# because $k_l \cdot k_l$ is about $d_k$, while the other products are random walks and get only $\sqrt{d_k}$ far. (A step on $W_K$ moves it
+# likewise.)
 
-# %% id="spot-total-code" tags=["predicted"]
-query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
-scores = query @ key.T / np.sqrt(16)
-print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
+# %% [markdown] id="by-d-k-predict"
+# With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large, a
+# step moves a score a quarter as far. But the leads of chance, which the layer has to overcome, are only half as large there. **Predict**:
+# with the step size 3.2 for all widths, what becomes of the number of steps?
 
-# %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` a row of $q \cdot k$ has the
-# variance $16 \cdot 0.04$ on average, here divided by 16. The rest is how far the rows lie apart, which softmax never sees. So
-# measure `scores.var(axis=1)`. (Section {section}`matrices` brings it to 1.)
+
+# %% id="by-d-k-code" tags=["predicted"]
+def race(divisor_at, size_at=lambda d_k: 3.2):
+    for d_k in (64, 256, 1024):
+        divisor, size = divisor_at(d_k), size_at(d_k)
+        needed = [len(train(divisor, size, seed, d_k)) - 1 for seed in range(3)]
+        print(f"    d_k = {d_k:4d}   steps until learnt", *needed)
+
+
+print("divided by the root")
+race(np.sqrt)
+print("divided by d_k")
+race(lambda d_k: d_k)
+
+# %% [markdown] id="by-d-k-answer" tags=["answer"]
+# With the root it is 4 steps, or 3, at every width. Divided by $d_k$ it is 22, 42 and 79 on average, nearly twice as many each time: a
+# quarter of the way a step, and half the way to go.
+
+# %% [markdown] id="by-d-k-repair"
+# If this is the whole reason, a step size that grows like $\sqrt{d_k}$ must make up for it:
+
+# %% id="by-d-k-repaired"
+race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
+
+# %% [markdown] id="by-d-k-verdict"
+# It does. So nothing is wrong with $d_k$ if the step size is chosen for the width. But **only with the root do neither the start nor the
+# first steps depend on the width**, so that a step size found in a narrow layer serves a wide one.
+#
+# This holds for the start of gradient descent. Adam's steps have another length, and later, when queries and keys have become alike, dot
+# products can grow like $d_k$ itself, which is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$. We
+# have measured neither.
+#
+# Now try a divisor of your own. How many steps do you expect with $d_k^{3/4}$?
+
+
+# %% id="own-divisor"
+def my_own(d_k):
+    return d_k**0.75  # yours
+
+
+race(my_own)
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -369,11 +370,10 @@ verify_lesson("scaling")
 # ## Summary
 #
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent
-# entries of mean 0 and variance 1, the root gives scores of variance 1, whatever the width.
+# entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and first steps that move them equally far.
 #
-# Without a divisor, a wide layer whose $q$ and $k$ have such entries starts sure of noise. In our task, with $d_k = 64$, it took several
-# times the steps, mostly because some queries are silent beside others. Divided by $d_k$ it kept up, but its best step size changed with
-# the width.
+# Divided by $d_k$, our layer learnt as fast once its step size grew with the width. Not divided, it took several times the steps, and half
+# of this delay or more came from queries that were sure of a key, mostly a wrong one, and not heard beside others.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -405,16 +405,32 @@ check("correlated-entries-variance", my_variance_formula)
 # $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
 # %% [markdown] id="kurtosis"
-# If each $q_i$ is positively correlated with its $k_i$, as training may make it, $q \cdot k$ gets a mean that grows like $d_k$. That is why
-# **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$ itself. And independent normal entries make no normal
-# scores. With $q$ fixed they do, with the fourth moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores
-# are more frequent than on a normal curve, whose ratio is 3:
+# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$, and
+# dividing by $d_k$, as muP does, holds it. And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth
+# moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more frequent than on a normal curve, whose
+# ratio is 3:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
+# %% [markdown] id="own"
+# ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
+#
+# As nobody promises such entries in a real layer, we had better measure its scores. Here are queries of 16 independent normal entries of
+# variance 1, and keys whose entries have the mean 1 and the deviation 0.2. **Predict** the variance of all scores, and that within a row.
+
+# %% id="spot-total-code" tags=["predicted"]
+query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
+scores = query @ key.T / np.sqrt(16)
+print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
+
+# %% [markdown] id="spot-total-answer" tags=["answer"]
+# The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` a row of $q \cdot k$ has the
+# variance $16 \cdot 0.04$ on average, here divided by 16. The rest is how far the rows lie apart, which softmax never sees. So
+# measure `scores.var(axis=1)`.
+
 # %% [markdown] id="projected"
 # **What does PyTorch's start give?** Layer normalisation gives each token of $d$ entries the squared length $\|x\|^2 = d$ (while
-# its learnt gain is 1). Each entry of $x W$ sums $d$ independent terms $x_i W_{ij}$, so over draws of $W$ with mean 0 and variance
+# its learnt gain is 1). Each entry of $x W$ sums $d$ terms $x_i W_{ij}$, so over draws of $W$ whose entries are independent, with mean 0 and variance
 # $\sigma_w^2$,
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
@@ -511,8 +527,13 @@ for factor in (1, 100):  # of W_Q
     print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="held"
-# In this way Qwen3 and Gemma 3 bound their scores *during* training, where a learnt gain sets the bound. Others cut instead: Gemma 2 turns
-# a score $s$ into $50 \tanh(s / 50)$, and Kimi K2 makes a head's $W_Q$ and $W_K$ smaller if its largest score has exceeded 100.
+# This is how models of today hold their scores *during* training:
+#
+# | how | what it does | in |
+# |---|---|---|
+# | QK-norm with a learnt gain | the gain sets the bound | Qwen3, Gemma 3 |
+# | soft cap | a score $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
+# | clipping | after a step, a head whose largest score exceeds 100 gets smaller $W_Q$ and $W_K$ | Kimi K2 |
 
 # %% [markdown] id="similar-equal"
 # **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By
@@ -523,16 +544,41 @@ for factor in (1, 100):  # of W_Q
 # \label{equal-length-gaussian-weights}$$
 
 # %% [markdown] id="measured"
-# ## Deeper: other widths, Adam, and the twin's step
+# ## Deeper: more controls, other widths, and the twin's step
 #
-# The trial was also run at other widths, and with Adam, from other random draws and in 32-bit numbers, so some counts differ. Here are the
-# mean numbers of steps (at most 100) of three seeds, each with its best step size:
+# Without the root, we may also *lower* the gradients above the mean length to it, *pass on* each length to the next query, so that they
+# stay as unequal as they are but none is silent for long, or make all lengths *equal*. With the root we may *mute* a quarter of them:
+
+
+# %% id="controls-code"
+def lengths(g):
+    return np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
+
+
+ways = {
+    "lowered": (1, lambda g: g * np.minimum(1, lengths(g).mean() / lengths(g))),
+    "passed on": (1, lambda g: g / lengths(g) * np.roll(lengths(g), 1, axis=0)),
+    "equal": (1, lambda g: g / lengths(g) * lengths(g).mean()),
+    "root, muted": (8, lambda g: g * (np.arange(len(g)) % 4 > 0)[:, None]),
+}
+for name, (divisor, way) in ways.items():
+    print(f"{name:11s} steps until learnt", end="")
+    for seed in range(3):
+        needed = [len(train(divisor, size, seed, way=way)) - 1 for size in sizes]
+        print(f"{min(needed):4d}", end="\n" if seed == 2 else "")
+
+# %% [markdown] id="controls-answer"
+# Lowering the loud or passing lengths on wins next to nothing. Equal lengths, which lift the silent and lower the loud at once, win back
+# four fifths. So what hurts most is that some are silent, but with these lifted the unevenness of the rest counts, too.
+#
+# The trial was also run at other widths, and with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the **twin**: it does not
+# divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three seeds:
 
 # %% id="widths-code"
 from attn_course.lessons.scaling import experiments
 
 record = experiments.SCALE.load()  # stored
-columns = ["scaled", "unscaled", *(f"unscaled, {way}" for way in experiments.WAYS)]
+columns = [*experiments.LAYERS, *(f"unscaled, {way}" for way in experiments.WAYS)]
 print(*columns, sep=" | ")
 for optimizer in ("SGD", "Adam"):
     for dim in ("16", "64", "256"):
@@ -555,17 +601,16 @@ for optimizer in ("SGD", "Adam"):
 
 # %% id="twins-code"
 def stepped(shrink, divisor, size):  # W_Q after one step
-    rng, turn, w_query, w_key = start(seed=0)
-    features, items, off, _ = examples(rng, turn, 32)
-    dots = dots_of(features, items, w_query / shrink, w_key)
-    g = gradients(dots / divisor, off)
-    slope = features.T @ (g[:, None] @ items)[:, 0] / 32 / divisor
-    return w_query / shrink - size * slope @ w_key
+    rng = np.random.default_rng(0)
+    w_query, w_key = rng.normal(size=(2, 16, 64)) / 4
+    x, items, off = examples(rng, np.eye(16), 32)
+    g = gradients(dots_of(x, items, w_query / shrink, w_key) / divisor, off)
+    return w_query / shrink - size / divisor * slope_of(g, x, items) @ w_key
 
 
-ours = stepped(1, 8, 6.4) / 8
+ours = stepped(1, 8, 3.2) / 8
 for part in (1, 8, 64):
-    same = np.allclose(stepped(8, 1, 6.4 / part), ours)
+    same = np.allclose(stepped(8, 1, 3.2 / part), ours)
     print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"

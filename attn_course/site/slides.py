@@ -144,7 +144,10 @@ class Deck:
         title, *rest = self.slides
         for before, slide in itertools.pairwise(rest):
             together = before.kind == "idea" and before.heading == slide.heading
-            crowded = before.tall + slide.tall > ROOM if "<pre" in slide.body else slide.kind == "picture" and before.words + slide.words > ASKED
+            if "<pre" in slide.body:
+                crowded = before.tall + slide.tall > ROOM
+            else:
+                crowded = slide.kind == "picture" and before.words + slide.words > ASKED
             if together and (slide.kind in ("question", "alive") or crowded or (slide.title and REFERS.match(before.opening))):
                 before.only_say()
             if slide.takes(before):
@@ -289,9 +292,10 @@ class Deck:
 
     def _program(self, code: str) -> None:
         """Code below what leads to it, in as few slides as it needs; what goes on there has its class or function above it, in grey."""
-        short = f"{self._lead.partition(': ')[0].removesuffix(':')}:"
-        lead = next((html for html in map(self.html, (self._lead, short)) if _tall(html) + _tall(_pre(code)) <= ROOM), self.html(self._lead))
-        before = ""
+        lead, before = self.html(self._lead), ""
+        short = self.html(f"{self._lead.partition(': ')[0].removesuffix(':')}:")
+        if _tall(lead) + _high(code) > ROOM >= _tall(short) + _high(code):
+            lead = short
         for part in _parts(code, ROOM - _tall(lead)):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
@@ -397,7 +401,7 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def _code(cell: dict[str, Any]) -> str:
-    """The code of a cell, without what it imports first, with one empty line where it has two, and a remark above a line that is too long."""
+    """The code of a cell, without what it imports first, with one empty line for two, and a remark above a line that is too long."""
     lines = re.sub(r"\n{3,}", "\n\n", IMPORTS.sub("", _text(cell))).split("\n")
     return "\n".join(REMARK.sub(r"\1# \3\n\1\2", line) if len(line) > COLUMNS else line for line in lines)
 

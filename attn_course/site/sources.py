@@ -89,7 +89,7 @@ LOOKS = "looks-card"  # the cell of the first picture
 PARTS = {  # of the course: the lesson that it begins with, its name, and what one can do after it
     "start": ("One head", "Compute a head by hand, write it in a few lines, find the mistake in somebody else's, derive its gradients."),
     "self_attention": ("A layer", "Build a layer with order, masks and several heads, and find out what a head of a real model does."),
-    "absorption": ("Smaller and faster", "Shrink the cache, exchange the softmax for a memory of fixed size, store no weights, write the kernels."),
+    "absorption": ("Smaller and faster", "Shrink the cache, do without the softmax, compute exact attention and store no weights."),
     "transformer": ("A whole model", "Write a GPT that runs the weights of a real model, show how it copies, and read what others write."),
 }
 VIEWER = """# Attention viewer
@@ -346,11 +346,11 @@ class Sources:
     def _sheet(self, keys: Sequence[str]) -> str:
         parts, column, above = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], 0, 0.0
         by_lesson = [(lesson, list(own)) for lesson, own in groupby(map(REGISTRY.get_equation, keys), key=lambda each: each.lesson)]
-        lines = [2 + sum(4 + len(each.why) / 40 for each in own) for _, own in by_lesson]
-        for (lesson, own), tall in zip(by_lesson, lines, strict=True):
-            if (its := int(COLUMNS * (above + tall / 2) / sum(lines))) > column:  # where its middle stands
+        heights = [2 + sum(4 + len(each.why) / 40 for each in own) for _, own in by_lesson]  # in lines
+        for (lesson, own), height in zip(by_lesson, heights, strict=True):
+            if (its := int(COLUMNS * (above + height / 2) / sum(heights))) > column:  # where its middle stands
                 parts.append(_raw("<div class=next-column></div>"))
-            column, above = its, above + tall
+            column, above = its, above + height
             parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
             for each in own:
                 key = f"$${unbroken(each.latex)} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{self._said(each.why, up='')}"

@@ -1,6 +1,6 @@
 // A slide whose content is taller or wider than its room is drawn smaller, down to 0.73, below which it scrolls; code keeps its size.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, BROKEN = 0.75, BOTTOM = 720 - 46;
+const LEAST = 0.73, MOST = 1.4, BROKEN = 0.75, BOTTOM = 720 - 42;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);

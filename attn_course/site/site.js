@@ -96,6 +96,16 @@
     if (!results) return;
     const script = document.createElement("script");
     script.src = `${root}_static/about.js`;
+    const words = (new URLSearchParams(location.search).get("q") ?? "").match(/[\p{L}\p{N}]{2,}/gu) ?? [];
+    const wanted = new RegExp(`(${words.join("|")})`, "iu");
+    function shade(one) { // what was looked for
+      const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), found = [];
+      while (words.length && texts.nextNode()) if (!texts.currentNode.parentNode.closest(".katex, math")) found.push(texts.currentNode);
+      for (const text of found) {
+        const parts = text.data.split(wanted);
+        text.replaceWith(...parts.map((part, place) => (place % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part)));
+      }
+    }
     script.onload = () => new MutationObserver(() => {
       for (const link of results.querySelectorAll("li:not(.told) > a")) {
         const [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [];
@@ -103,6 +113,7 @@
         if (!kind) continue;
         link.before(Object.assign(document.createElement("span"), { className: "result-kind", textContent: kind }));
         if (!link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
+        for (const one of link.parentNode.children) if (one.className !== "result-kind") shade(one);
       }
     }).observe(results, { childList: true, subtree: true });
     document.head.append(script);
@@ -116,7 +127,7 @@
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-        return `<span class="code-line" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable)}\n</span>`;
+        return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable)}\n</span>`;
       });
       code.innerHTML = lines.join("");
     }

@@ -1,6 +1,7 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentence or two, above its first equation, beside its first picture or above its first code. Then each
+A section opens with its first sentence or two, above its first equation, beside its first picture or above its first code, which is
+cut only at an empty line and where it is higher than a slide. Then each
 machine, figure, table, boxed equation with its card, and prediction is a slide of its own, with no more words than are read at a glance;
 what a picture claims is the title of its slide. A prediction stands alone until the next key shows what came out, or until the next
 slide, where code or a picture takes the room. All else that the lesson says stands in the notes, with the minutes.
@@ -13,7 +14,7 @@ import shutil
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,13 @@ HEADING = re.compile(r"\A(#{1,3}) (?:(\d+\.\d+) )?(.+)\n*")
 EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 TAG = re.compile(r"\\tag\{([\d.]+)\}")
 FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+SPOT = "Spot the mistake"
 QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
 SENTENCE = re.compile(r"(?:(?<=[.?!:])|(?<=[.?!]\))) (?=[A-Z\"*$])")
 THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
-GOES_ON = re.compile(r"(it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
+GOES_ON = re.compile(r"(together|it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
+REFERS = re.compile(r"(it|its|they|their|this|that|these)\b", re.IGNORECASE)  # to what a heading names
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
 CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
@@ -53,10 +56,16 @@ ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is 
 LINES = 14  # most of code beside a question
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
 WIDE = 1.7  # times as wide as high: a picture that stands below its words
-NAMED = 105  # most letters of a claim that is a title
-ROOM, LINE, CODE = 540, 50, 33  # pixels below a title; of a line of words, of code
-LETTERS, COLUMNS = 58, 78  # in a line of words, of code
+NAMED = 98  # most letters of a claim that is a title
+ROOM, LINE, CODE = 545, 45, 33  # pixels below a title; of a line of words, of code
+BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
+LETTERS, COLUMNS = 66, 78  # in a line of words, of code
 PARTS = ("reveal.css", "reveal.js")
+MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
+LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
+REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
+CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays in one line
+HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
 FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
 
 
@@ -104,6 +113,11 @@ class Slide:
         """About how high what it shows is, if it is words and code."""
         return sum(map(_tall, self.shown))
 
+    @property
+    def words(self) -> int:
+        """How many it shows above a picture."""
+        return len(_read_out("".join(part for part in self.shown if part.startswith("<p>"))).split())
+
     def takes(self, before: "Slide") -> bool:
         """Whether it has room for the slide before it, which belongs to it or shows nothing."""
         return before.heading == self.heading and (not before.body or (before.kind, self.kind) in FULLER)
@@ -120,7 +134,7 @@ class Deck:
     def __init__(self, book: dict[str, Any], lesson: str) -> None:
         """Read the notebook `book`."""
         self.lesson, self.slides = lesson, list[Slide]()
-        self.title, self._section, self._heading, self._lead, self._ask, self._claim = "", "", "", "", "", ""
+        self.title, self._section, self._heading, self._lead, self._ask, self._claim, self._paragraph = ("",) * 7
         self._typeset, self._alive = Typesetter(), set[str]()
         for cells in _sections(book["cells"]):
             texts = [_text(cell) for cell in cells if cell["cell_type"] == "markdown"]
@@ -130,7 +144,11 @@ class Deck:
         title, *rest = self.slides
         for before, slide in itertools.pairwise(rest):
             together = before.kind == "idea" and before.heading == slide.heading
-            if together and (slide.kind in ("question", "alive") or ("<pre" in slide.body and before.tall + slide.tall > ROOM)):
+            if "<pre" in slide.body:
+                crowded = before.tall + slide.tall > ROOM
+            else:
+                crowded = slide.kind == "picture" and before.words + slide.words > ASKED
+            if together and (slide.kind in ("question", "alive") or crowded or (slide.title and REFERS.match(before.opening))):
                 before.only_say()
             if slide.takes(before):
                 slide.before = before
@@ -163,6 +181,10 @@ class Deck:
                 self.slides[-1].shown.append(self.html(first))
                 self.slides[-1].said += others
                 return
+            if found[3] == SPOT and (fold := FOLD.search(text)) and "**Predict**" not in text:
+                self.slides.pop()
+                self._part(f"**{SPOT}.** {text[: fold.end()]}")
+                text = text[fold.end() :]
             opening, rest = _cut(text)
             if len(found[1]) == 1:
                 question = QUESTION.search(text)
@@ -206,15 +228,16 @@ class Deck:
         elif part.startswith("|"):
             self._add("picture", self.html(self._lead), self.html(part))
             self._lead = ""
-        elif part.startswith("**Spot the mistake"):
-            question, answer = FOLD.sub("", part), " ".join(found[2] for found in FOLD.finditer(part))
+        elif part.startswith(f"**{SPOT}"):
+            question, answer = FOLD.sub("", part), " ".join(found[2].strip() for found in FOLD.finditer(part))
             told, more = _first_sentences(answer, TOLD)
+            self._heading = self._section
             self._add("question", self.html(question), _later(self.html(told))).said.append(more)
         else:
             self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
             bold = BOLD.search(part)
             self._claim = bold[1] if bold else ""
-            self._lead = "" if equation or part.startswith("<details") else _leading(part)
+            self._lead, self._paragraph = "" if equation or part.startswith("<details") else _leading(part), part
 
     def _equation(self, latex: str) -> None:
         found = TAG.search(latex)
@@ -262,12 +285,22 @@ class Deck:
         if self._ask and "predicted" in tags:
             self._predicted(cell, claim, shown, pictures)
         elif pictures:
-            self._add("picture", self.html(self._lead), *pictures, title=claim)
+            self._add("picture", self.html(_with_subject(self._lead, self._paragraph)), *pictures, title=claim)
         elif self._lead.endswith(":") and "\n" in _code(cell).strip() and not shown and not THE_CELL.search(self._lead):  # code to read
-            for part in _parts(_code(cell)):
-                self._add("picture", self.html(self._lead), _pre(part))
-                self._lead = ""
+            self._program(_code(cell))
         self._lead = ""
+
+    def _program(self, code: str) -> None:
+        """Code below what leads to it, in as few slides as it needs; what goes on there has its class or function above it, in grey."""
+        lead, before = self.html(self._lead), ""
+        short = self.html(f"{self._lead.partition(': ')[0].removesuffix(':')}:")
+        if _tall(lead) + _high(code) > ROOM >= _tall(short) + _high(code):
+            lead = short
+        for part in _parts(code, ROOM - _tall(lead)):
+            inside = len(part) - len(part.lstrip(" "))
+            again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
+            self._add("picture", lead, _pre(part, *again))
+            lead, before = "", f"{before}\n{part}"
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
         """What came out waits for the next key; or for the next slide, where a picture stands with print, or there is no room for it."""
@@ -278,7 +311,8 @@ class Deck:
         low = pictures and _beside("", pictures[0]).startswith('<div class="beside stacked') and _tall(asked) > 2 * LINE
         if seen and sum(map(_tall, [asked, *seen, *printed])) + 2 * LINE > ROOM:
             self._add("question", asked, *seen)
-            self._add("picture", *shown, title=claim)
+            again = [] if pictures or sum(map(_tall, [*seen, *printed])) + 2 * LINE > ROOM else seen
+            self._add("picture", *again, *shown, title=claim)
         elif pictures and (printed or low):
             self._add("question", asked, *seen, *map(_later, printed))
             self._add("picture", *pictures, title=claim)
@@ -367,8 +401,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def _code(cell: dict[str, Any]) -> str:
-    """The code of a cell, without what it imports first, and with one empty line where it has two."""
-    return re.sub(r"\n{3,}", "\n\n", IMPORTS.sub("", _text(cell)))
+    """The code of a cell, without what it imports first, with one empty line for two, and a remark above a line that is too long."""
+    lines = re.sub(r"\n{3,}", "\n\n", IMPORTS.sub("", _text(cell))).split("\n")
+    return "\n".join(REMARK.sub(r"\1# \3\n\1\2", line) if len(line) > COLUMNS else line for line in lines)
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -432,6 +467,18 @@ def _leading(text: str) -> str:
     return "" if last.endswith((".", "?", "!", ".)", '."', "|", "`")) else last
 
 
+def _with_subject(lead: str, paragraph: str) -> str:
+    """Put before what leads to a picture the sentences without which it says little, if all have few words.
+
+    >>> _with_subject("They are striped:", "These are all scores. Some of the pairs have never met. They are striped:")
+    'Some of the pairs have never met. They are striped:'
+    """
+    before = SENTENCE.split(" ".join(paragraph.split()))[:-1]
+    while lead and before and (len(lead.split()) < SHORT or GOES_ON.match(lead)) and len(f"{before[-1]} {lead}".split()) <= OPENING:
+        lead = f"{before.pop()} {lead}"
+    return lead
+
+
 def _count(values: Any) -> int:
     return sum(map(_count, values)) if isinstance(values, list) else _count(values["column"]) if isinstance(values, dict) else 1
 
@@ -450,27 +497,52 @@ def _later(html: str) -> str:
     return f'<div class="fragment">{html}</div>'
 
 
-def _pre(text: str) -> str:
-    """Lines of code or print: one that is too long goes on further in."""
-    lines = (f'<span style="--in:{len(line) - len(line.lstrip())}">{escape(line)}</span>' for line in text.rstrip().split("\n"))
+def _pre(text: str, *again: str) -> str:
+    """Lines of code or print: one that is too long goes on further in, and short brackets are not broken. `again`: lines that were seen."""
+
+    def line(text: str, kind: str = "") -> str:
+        whole = CLOSE.sub(r"<i>\g<0></i>", escape(text))
+        return f'<span{kind} style="--in:{len(text) - len(text.lstrip())}">{whole}</span>'
+
+    lines = [line(each, ' class="again"') for each in again] + [line(each) for each in text.rstrip().split("\n")]
     return f"<pre>{''.join(lines)}</pre>"
 
 
-def _parts(code: str) -> Iterator[str]:
-    """Code, cut at an empty line where it is longer than a slide."""
-    run = ""
-    for part in code.strip().split("\n\n"):
-        if run and _tall(_pre(f"{run}\n\n{part}")) > ROOM - 2 * LINE:
-            yield run
-            run = ""
-        run = f"{run}\n\n{part}" if run else part
-    yield run
+def _parts(code: str, most: int) -> list[str]:
+    """Code, cut at empty lines into as few parts as are no higher than `most`, of about the same height."""
+    parts, room = _filled(code, most), most
+    while len(parts) > 1 and len(less := _filled(code, room := room - CODE)) == len(parts) and max(map(_high, less)) <= most:
+        parts = less
+    return parts
+
+
+def _filled(code: str, most: int) -> list[str]:
+    run, *rest = code.strip("\n").split("\n\n")
+    full = []
+    for part in rest:
+        if _high(f"{run}\n\n{part}") > most:
+            full.append(run)
+            run = part
+        else:
+            run = f"{run}\n\n{part}"
+    return [*full, run]
+
+
+def _high(code: str) -> int:
+    return _tall(_pre(code))
 
 
 def _tall(html: str) -> int:
+    """About how high code or paragraphs are, in pixels; an empty line of code is half as high as another."""
     if "<pre" in html:
-        return 50 + CODE * sum(1 + len(MARKUP.sub("", line)) // COLUMNS for line in html.split("<span")[1:])
-    return sum(-(-len(MARKUP.sub("", text)) // LETTERS) * LINE for text in html.split("<p>")[1:])
+        lines = [len(_read_out(line)) for line in LINES_OF.findall(html)]
+        return FRAME + round(sum(CODE * max(0.5, -(-line // COLUMNS)) for line in lines))
+    return sum(-(-len(_read_out(text)) // LETTERS) * LINE + BETWEEN for text in html.split("<p>")[1:])
+
+
+def _read_out(html: str) -> str:
+    """The words of HTML, and each formula once."""
+    return unescape(MARKUP.sub("", MATHML.sub("", html)))
 
 
 def _drawn(words: str, svg: str) -> str:
@@ -504,7 +576,7 @@ def _claimed(html: str) -> tuple[str, str]:
 def _output(output: dict[str, Any]) -> str:
     """Return what a cell printed or drew as HTML; its figure in words is not for a screen."""
     if "text" in output:
-        return _pre("".join(output["text"]))
+        return _pre("".join(output["text"])).replace("<pre>", '<pre class="printed">', 1)
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])

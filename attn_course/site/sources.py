@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import dropwhile
+from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ HINT = re.compile(r"(?<=<summary>)(Hint \d</summary>\n\n)(.*?)(?=\n\n</details>)
 HELD = re.compile(r"(?<=- )[^$\n]+?(?=: \$|$)", re.MULTILINE)  # in the list of what holds: an equation, and what it rejects
 NAMELESS = re.compile(r"(?<=[:$] )[\\\w{}]+(?= (?:is given and|does not take))")  # a letter in what is said of a mistake
 HEADING = re.compile(r"^#.*", re.MULTILINE)
+JOINED_BY = re.compile(r"(?<=[\w>)|\]]) (?:[=/+·×≤≥−]|&[lg]t;) (?=[\w√Σ(|<−])|(?<=</var>|</sub>|</sup>) (?:ln )?(?=<var>)")  # in one line
+COLUMNS = 6  # of two pages, each with whole lessons
 CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
@@ -84,7 +86,12 @@ OTHERS = {
     "viewer": "Attention viewer",
 }
 LOOKS = "looks-card"  # the cell of the first picture
-PARTS = {"start": "One head", "self_attention": "A layer", "absorption": "Smaller and faster", "transformer": "A whole model"}  # begin with
+PARTS = {  # of the course: the lesson that it begins with, its name, and what one can do after it
+    "start": ("One head", "Compute a head by hand, write it in a few lines, find the mistake in somebody else's, derive its gradients."),
+    "self_attention": ("A layer", "Build a layer with order, masks and several heads, and find out what a head of a real model does."),
+    "absorption": ("Smaller and faster", "Shrink the cache, do without the softmax, compute exact attention and store no weights."),
+    "transformer": ("A whole model", "Write a GPT that runs the weights of a real model, show how it copies, and read what others write."),
+}
 VIEWER = """# Attention viewer
 
 Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
@@ -98,16 +105,16 @@ INDEX = """# Own attention
 
 {hero}
 
-Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
-
-{alive}
-
-{change}
-
 {lessons}
 
 Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
 [Break the machine](break.md), a game · [the attention of a real model](viewer.md), head by head.
+
+{play}
+
+Every numbered formula is computed with random numbers before it is printed, and most of them you can play with. {change}
+
+{alive}
 
 ```{{toctree}}
 :caption: Lessons
@@ -292,7 +299,8 @@ class Sources:
             number = numbers.eq(found[0]).removeprefix("Eq. ") if found[0] in self._labels else found[0]
             return f"[{number}]({up}eq/{found[0]}.md)" if up is not None and found[0] in self._labels else number
 
-        return mathematics(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
+        said = mathematics(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
+        return JOINED_BY.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), said)
 
     def _play(self, equation: Equation) -> str:
         """Return an equation to play with, or, as it is printed above, its numbers and the smallest counterexample of each mistake."""
@@ -336,14 +344,17 @@ class Sources:
         return f"---\norphan: true\n---\n\n{text}\n\n{_raw(begin)}\n"
 
     def _sheet(self, keys: Sequence[str]) -> str:
-        parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
-        for label in keys:
-            equation = REGISTRY.get_equation(label)
-            if equation.lesson != lesson:
-                lesson = equation.lesson
-                parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
-            key = f"$${unbroken(equation.latex)} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}"
-            parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
+        parts, column, above = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], 0, 0.0
+        by_lesson = [(lesson, list(own)) for lesson, own in groupby(map(REGISTRY.get_equation, keys), key=lambda each: each.lesson)]
+        heights = [2 + sum(4 + len(each.why) / 40 for each in own) for _, own in by_lesson]  # in lines
+        for (lesson, own), height in zip(by_lesson, heights, strict=True):
+            if (its := int(COLUMNS * (above + height / 2) / sum(heights))) > column:  # where its middle stands
+                parts.append(_raw("<div class=next-column></div>"))
+            column, above = its, above + height
+            parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
+            for each in own:
+                key = f"$${unbroken(each.latex)} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{self._said(each.why, up='')}"
+                parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
     def _map(self) -> str:
@@ -365,27 +376,27 @@ class Sources:
 
     def _about(self) -> dict[str, tuple[str, str]]:
         """What a result of a search says below its title: the kind of a page, and a sentence."""
-        found = {unit.slug: (f"Lesson {numbers.lesson_number(unit.slug)}", unit.lesson.about) for unit in self.units}
+        found = {unit.slug: ("Lesson", unit.lesson.about) for unit in self.units}
         found |= {f"{unit.slug}-exercises": ("Exercises", numbers.title(unit.slug)) for unit in self.units}
         for each in self.equations:
-            kind = f"Equation {numbers.eq(each.label)[5:-1]} · {numbers.title(each.lesson)}"
-            found[f"eq/{each.label}"] = (kind, self._said(each.why, up=None))
+            found[f"eq/{each.label}"] = ("Equation", f"({numbers.eq(each.label)[5:-1]}) {_sentence(self._said(each.why, up=None))}")
         for task in self.tasks:
-            found[f"task/{task.id}"] = (f"Task {task.number} · {numbers.title(task.lesson)}", task.trains)
-        return {page: (kind, f"{said[:1].upper()}{said[1:].rstrip('.')}.") for page, (kind, said) in found.items()}
+            found[f"task/{task.id}"] = ("Task", task.trains)
+        return {page: (kind, f"{_sentence(said)}.") for page, (kind, said) in found.items()}
 
     def _lessons(self) -> str:
         """A line for each lesson, in the parts of the course."""
-        part, parts = "", defaultdict[str, list[str]](list)
+        part, parts = ("", ""), defaultdict[tuple[str, str], list[str]](list)
         for unit in self.units:
             if unit.folder == "notebooks":
                 part = PARTS.get(unit.slug, part)
-                exercises = f' · <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
+                number, _, title = html.escape(self.titles[unit.slug]).partition(" ")
+                exercises = f' <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
                 parts[part].append(
-                    f'<li><a href="{unit.slug}.html">{html.escape(self.titles[unit.slug])}</a><span>{unit.lesson.minutes} min</span>'
-                    f"<p>{html.escape(unit.lesson.about)}{exercises}</p></li>"
+                    f'<li><i>{number}</i><a href="{unit.slug}.html">{title}</a><span>{unit.lesson.minutes} min{exercises}</span>'
+                    f"<p>{html.escape(_sentence(unit.lesson.about))}.</p></li>"
                 )
-        heading = {part: f"<h2>{part}</h2>\n" * bool(part) for part in parts}
+        heading = {(name, after): f"<h2>{name}</h2>\n<p>{html.escape(after)}</p>\n" * bool(name) for name, after in parts}
         lists = (f'<div>{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul></div>" for part, lines in parts.items())
         return '<div class="parts">\n' + "\n".join(lists) + "\n</div>"
 
@@ -400,8 +411,9 @@ class Sources:
         return INDEX.format(
             hero=_raw(f'<div class="hero">{hero}</div>'),
             alive=_raw(self._card(REGISTRY.get_equation("attention"), "")),
-            change="[Change its numbers](eq/attention.md) and see what each is made of." * ("attention" in self._labels),
+            change="[Change the numbers of attention](eq/attention.md), and press a mistake." * ("attention" in self._labels),
             lessons=_raw(self._lessons()),
+            play=_raw("<h2>Formulas to play with</h2>"),
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in self.titles if page not in lessons),
         )
@@ -481,6 +493,10 @@ def _hint(found: re.Match[str]) -> str:
     parts = re.split(r"(\$[^$]*\$)", found[2])
     said = (part if at % 2 or CODED.search(part) else mathematics(html.escape(part, quote=False)) for at, part in enumerate(parts))
     return found[1] + "".join(said)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}"
 
 
 def _glossary() -> str:

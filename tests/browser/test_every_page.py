@@ -23,6 +23,7 @@ OTHERS = (
 )
 SOURCE = re.compile(r"\^T\b|\\[a-z]{2}|\b(?:Gamma|Theta|Lambda|Pi|Sigma|Phi|Psi|Omega)\b")
 OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closest('.eq').lastChild.getBoundingClientRect().left)"""
+HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.firstElementChild.tagName)"
 TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
 TOO_LARGE = 40e6
 LETTERS = (
@@ -97,6 +98,8 @@ def test_the_sheet_has_two_pages_and_no_formula_leaves_its_column(browser: Noteb
     page.emulate_media(media="print")
     try:
         assert max(page.locator(".key .katex-base").evaluate_all(OVER)) < 0  # none is below its number
+        heads = page.locator(".next-column").evaluate_all(HEADED)
+        assert heads == ["H2"] * 5, "each of six columns begins with a lesson"
     finally:
         page.emulate_media(media="null")
 
@@ -206,6 +209,11 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     page.goto((site / "eq" / "attention.html").as_uri())
     assert page.locator("p", has_text="for all rows of Q at once").inner_text() == "Eqs. (4.1) and (4.2) for all rows of Q at once."
     assert page.locator(".bd-sidenav .current > a").all_text_contents() == ["04 Scaled dot-product attention", "exercises"]
+    page.set_viewport_size({"width": 1300, "height": 900})
+    assert page.locator(".bd-sidenav a").last.evaluate("one => one.getBoundingClientRect().bottom") < 900, "all pages are in sight"
+    page.goto(f"{(site / 'search.html').as_uri()}?q=softmax+row")
+    page.locator("#search-results mark", has_text=re.compile("^rows?$")).first.wait_for()
+    assert {*page.locator(".result-kind").all_text_contents()} <= {"Lesson", "Exercises", "Equation", "Task"}
 
 
 PLANTED = {

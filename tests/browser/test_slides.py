@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.site.slides import Deck, _is_picture, write_slides
+from attn_course.site.slides import Deck, _code, _is_picture, _pre, write_slides
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -108,6 +108,25 @@ def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_cod
     assert "one more" in "".join(program.notes)
 
 
+def test_a_picture_whose_claim_is_the_title_has_words_that_name_what_they_are_about():
+    plot = {"output_type": "display_data", "data": {"image/svg+xml": PLOT, "text/plain": "[figure] A line."}, "metadata": {}}
+    drawn = code("draw()")
+    drawn["outputs"].append(plot)
+    cells = [
+        markdown("# 02 A lesson\n\nShort words.\n\nMore."),
+        markdown("## 2.1 The head\n\nIt has more than eight words, which need the heading.\n\nMost pairs are new. They are striped:"),
+        drawn,
+        markdown("### Spot the mistake\n\nIs it 43?\n\n<details><summary>No</summary>\n\nIt is less.\n\n</details>\n\nSo it is $x$."),
+        code("one()  # " + "long " * 20 + "\n" + "two(3, 4)" * 9, "predicted", printed="42"),
+    ]
+    _, picture, spotted = Deck({"cells": cells}, "toy").slides
+    assert [picture.title, "heading" in picture.body, "Most pairs are new. They are" in picture.body] == ["It falls", False, True]
+    assert [spotted.kind, spotted.heading, "It is less" in spotted.shown[1]] == ["question", "The head", True]
+    lines = _code(cells[-1]).split("\n")
+    assert [lines[0][:6], lines[1]] == ["# long", "one()"], "a remark stands above a line that is too long"
+    assert _pre("two(3, 4)") == '<pre><span style="--in:0"><i>two(3, 4)</i></span></pre>'
+
+
 PLOT = (
     '<svg width="9" height="5" viewBox="0 0 400 200"><text x="4.32" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
     '<text x="1" y="50">3</text></svg>'
@@ -118,7 +137,7 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     plot = {"output_type": "display_data", "data": {"image/svg+xml": PLOT, "text/plain": "[figure] A line."}, "metadata": {}}
     predicted = code("draw()", "predicted", printed="42")
     predicted["outputs"].append(plot)
-    long = "\n\n".join(f"def f{n}(x):\n" + "    x = x + 1\n" * 2 + "    return x" for n in range(3))
+    long = "class C:\n" + "\n\n".join(f"    def f{n}(x):\n" + "        x = x + 1\n" * 2 + "        return x" for n in range(4))
     cells = [
         markdown("# 02 A lesson\n\nShort words.\n\nMore."),
         markdown("## 2.1 First\n\nShort.\n\nSo **the sum of all weights is 1**:\n\n$$a = b \\tag{2.1}$$"),
@@ -136,7 +155,8 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert [question.title, picture.title] == ["", "It falls"]  # which would give the answer away
     assert ["42" in question.body, "<img" in question.body] == [True, False]
     assert picture.body.index("Yes, it does") < picture.body.index('data-viewBox="0 22.07 400 177.93"')
-    assert [first.body.count("def f"), second.body.count("def f")] == [2, 1]
+    assert [first.body.count("def f"), second.body.count("def f")] == [2, 2], "of the same height"
+    assert second.body.strip().startswith('<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    def f2')
     assert [machine.title, "<figcaption>And more.</figcaption>" in machine.body] == ["Keys answer", True]
 
 

@@ -47,8 +47,8 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. The keys differ as before,
-# and all scores of a query change by the same number. Say it is 5.
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key, which tells a query nothing
+# new: the keys differ as before, and all its scores change by the same number. Say it is 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -57,7 +57,7 @@ for name, amount in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With these amounts "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: if token $i$
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: if token $i$
 # leads token $j$ by $x$ points, so $z_i - z_j = x$, its weight is $f(x)$ times that of $j$, with one positive function $f$ for all pairs
 # and scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
@@ -73,8 +73,8 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas in equilibrium have such probabilities, with
-# minus the energy as the score.
+# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings have
+# such probabilities, with minus the energy as the score.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
@@ -187,18 +187,19 @@ figures.race(paths)
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
-# So each slope of the cross-entropy, $\mathrm{lse}(z) - z_y$, is a weight minus the truth:
+# The cross-entropy is $\mathrm{lse}(z) - z_y$, so each of its slopes is a weight minus the truth:
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the longer are its steps.
+# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer its steps come to 2.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now the loser. Along the *weights* the squared error has the very same slopes $s_i - \delta_{iy}$, but a step moves scores. This is the
-# short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes that never pass 1 cannot make up for it.
+# Now the loser, the squared error. Its slopes along the *weights* are $s_i - \delta_{iy}$, just what cross-entropy has along the *scores*. But
+# a step moves scores. This is the short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes that
+# never pass 1 cannot make up for it.
 #
 # To see how weights follow, raise the score of "tired" in the row of "it" a little. The weights sum to 1, so others have to pay. **Predict**
 # who pays most: "because" with the same score, "cat" with the weight 0.95, or all the same?
@@ -212,7 +213,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
     print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all, and each of the six losers pays in proportion to its weight.
+# "Cat" pays nearly all, and each of the six others pays in proportion to its weight.
 
 # %% [markdown] id="jacobian"
 # Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
@@ -239,14 +240,14 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# How much of this reaches a loss? If its slopes along the weights are $g_i = \partial L / \partial s_i$, it moves at the rate
-# $\sum_i g_i\, ds_i / dt$ by the chain rule. We put in how the weights follow:
+# How fast does a loss $L$ move when the scores do? If its slopes along the weights are $g_i = \partial L / \partial s_i$, it moves at the
+# rate $\sum_i g_i\, ds_i / dt$ by the chain rule. We put in how the weights follow:
 #
 # $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
 # = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
 # The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. The
-# average of any fixed numbers $g_j$ moves in the same way. This is our lemma:
+# average of any fixed numbers $g_j$ has the slopes $g_j$, too, so it moves in the same way. This is our lemma:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
@@ -259,7 +260,7 @@ check("softmax-derivative", my_formula)
 # $0.99^2 - 0.01 \cdot 0.99 = 0.9702$, the average rate $0.01$, and the covariance $-0.0099 - 0.9702 \cdot 0.01 = -0.0196$. The slopes have
 # doubled, and yet the loss falls 13 times more slowly.
 #
-# **Predict** the same for cross-entropy, with $g = (0, -1 / s_2) = (0, -100)$.
+# **Predict** the covariance of the sure model for cross-entropy, with $g = (0, -1 / s_2) = (0, -100)$.
 
 # %% id="covariance-code" tags=["predicted"]
 right = rates = np.array([0.0, 1.0])  # the second is right, and its score rises
@@ -274,8 +275,9 @@ for s in models:
 # {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
 
 # %% [markdown] id="covariance-drawn"
-# A covariance is also an average of areas (multiply out). Each dot is a token, as large as its weight, and the cross marks the two averages.
-# The rectangle between dot and cross counts as negative at the upper left and the lower right:
+# A covariance is also an average of areas (multiply out). Each dot is a token, as large as its weight, with its rate to the
+# right and its slope upwards, and the cross marks the two averages. The rectangle between dot and cross counts as negative at the upper
+# left and the lower right:
 
 # %% id="covariance-figure"
 figures.covariance(models, rates, models - right)
@@ -288,11 +290,7 @@ figures.covariance(models, rates, models - right)
 # %% [markdown] id="vjp"
 # ## The lemma at work
 #
-# First the chatbot: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1, the scores $\beta z$
-# move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance of the scores. So it
-# does, on average, unless all scores are equal.
-#
-# Then the race. A step needs the slope of the loss along each score $z_j$, so let only $z_j$ rise, at the rate 1.
+# Now the race. A step needs the slope of the loss along each score $z_j$, so let only $z_j$ rise, at the rate 1.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -309,7 +307,8 @@ check("pull-back-one-row", my_pull)
 # average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so the
 # slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
 #
-# Race again with your slopes, and with a loss of your own. It starts as $-2 \sqrt{s_y}$, whose slope has no bound either. Is that enough?
+# Race again with these slopes, and with a third loss that is yours to change. First it is $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has
+# no bound either. Is that enough?
 
 
 # %% id="own-waits"
@@ -331,8 +330,12 @@ for name, g in along.items():
         print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# It is not. In a loss of $s_y$ alone a slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Let yours grow faster, like $-1 / s_y^2$:
+# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put $-1 / s_y^2$ into the line `mine`:
 # it wins in one step, but look at the third score.
+#
+# The lemma serves the chatbot as well: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1, the
+# scores $\beta z$ move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance
+# of the scores. So it does, on average, unless all scores are equal.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -351,9 +354,9 @@ verify_lesson("softmax")
 #
 # Why $e^z$, and what does it buy us?
 #
-# - It turns leads into factors: among three tokens or more no other continuous way does, up to the temperature.
+# - It turns leads into factors: among three tokens or more no other continuous way that lets higher scores win does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so cross-entropy moves each score by a weight minus the truth. A loss with bounded slopes along the weights waits
+# - A logarithm undoes it, so the slopes of cross-entropy are the weights minus the truth. A loss with bounded slopes along the weights waits
 #   where the model is sure, because it moves by a covariance under the weights.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
@@ -367,8 +370,8 @@ verify_lesson("softmax")
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann told him to call it
-# **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth $T$
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have told him to call
+# it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth $T$
 # points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
 
 # %% id="compromise-code"
@@ -398,7 +401,7 @@ figures.compromise(share, totals)
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention-2 (lesson {lesson}`flash`) takes the keys block by block. For the backward pass it keeps of a row, besides the output,
+# FlashAttention-2 (lesson {lesson}`flash`) takes the keys block by block. For the backward pass it keeps of the softmax of a row
 # only $\mathrm{lse}(z)$, which gives each weight back from its score:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
@@ -501,7 +504,7 @@ figures.softmax_explorable()
 # ## Sources, and what to read next
 #
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
-# - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
+# - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann is said to have told him is in M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
 # - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640:
 #   the race with networks, when the squared error was the custom.

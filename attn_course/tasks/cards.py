@@ -70,7 +70,7 @@ def _said(text: str, *, open_end: bool = False, latex: bool = False) -> str:
 
 
 def _lines(markup: str) -> str:
-    return f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{markup}</pre>' if markup else ""
+    return f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace;background:none">{markup}</pre>' if markup else ""
 
 
 def _linked(label: str) -> str:

@@ -243,9 +243,11 @@ def label_ends(ax: Axes) -> None:
         name, (x, y) = str(curves[at].get_label()), ends[at]
         step = step + 1 if x + LETTER * len(name) / ax.figure.get_figwidth() > free else 0
         free = x
-        look: dict[str, Any] = {"xytext": (0, 7 + 1.35 * LABEL_POINTS * step), "textcoords": "offset points", "fontsize": LABEL_POINTS}
-        look |= {"arrowprops": {"arrowstyle": "-", "relpos": (0, 0), "shrinkA": 0, "color": curves[at].get_color()} | LEADER_LINE} if step else {}
-        ax.annotate(name, (x, y), xycoords="axes fraction", ha="left" if len(early) > 1 else "center", **look)
+        up = 7 + 1.35 * LABEL_POINTS * step
+        place: dict[str, Any] = {"xy": (x, y), "xycoords": "axes fraction", "xytext": (0, up), "textcoords": "offset points"}
+        ax.annotate(name, ha="left" if len(early) > 1 else "center", fontsize=LABEL_POINTS, **place)
+        if step:
+            ax.annotate("", arrowprops={"arrowstyle": "-", "shrinkA": 0, "color": curves[at].get_color()} | LEADER_LINE, **place)
     for at, height in zip(late, spread_apart(heights[late], gap), strict=True):
         curve, end = curves[at], ends[at]
         if meet:

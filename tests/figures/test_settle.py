@@ -63,7 +63,7 @@ def test_names_of_curves_that_end_early_make_a_stair_where_they_have_no_room(set
     gone = np.nan
     curves = {"this curve ends before all others": [1, 2, gone, gone, gone], "ends second": [1, 1, 2, gone, gone], "goes on": [1, 1, 1, 1, 1]}
     figures.lines(range(5), curves, x_label="x", y_label="y", **WORDS)
-    first, second = sorted(settled[0].axes[0].texts[:2], key=lambda name: name.xy[0])
-    high, low = (name.get_window_extent() for name in (first, second))
+    texts = {text.get_text(): text for text in settled[0].axes[0].texts}
+    high, low = (texts[name].get_window_extent() for name in [*curves][:2])
     assert not high.overlaps(low)
     assert high.y0 > low.y0

@@ -20,7 +20,7 @@ from attn_course.authoring.turns import YOUR_TURN
 FOLDS = {ANSWER: ("answer", "What came out"), OURS: ("answer ours", "Our answer")}  # their class and their line
 _ASKS = re.compile(r"\*\*Predict\b")
 _ASKING = re.compile(r"(?:^|(?<=\n\n))(?=[^#<|-])(?=(?:(?!\n\n).)*?\*\*(?:Predict|Your turn|Spot the mistake)\b)", re.DOTALL)
-_BAR = re.compile(r"^> ", re.MULTILINE)
+_BAR = re.compile(r"^>", re.MULTILINE)  # without a blank, which would make it a word
 _TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
 
@@ -30,7 +30,7 @@ def fold(cell: Cell) -> Cell:
     for tag in FOLDS.keys() & set(cell.tags):
         look, line = FOLDS[tag]
         return replace(cell, text=f'<details class="{look}"><summary>{line}</summary>\n\n{cell.text}\n\n</details>')
-    return replace(cell, text=_ASKING.sub("> ", cell.text)) if cell.kind == "markdown" else cell
+    return replace(cell, text=_ASKING.sub(">", cell.text)) if cell.kind == "markdown" else cell
 
 
 def unquoted(text: str) -> str:

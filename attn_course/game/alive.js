@@ -224,7 +224,7 @@ const start = (root) => {
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
     if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
-    if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b>${life.inputs.length ? " Change what you like." : ""}`];
+    if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b>`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;

@@ -241,7 +241,7 @@ def label_ends(ax: Axes) -> None:
     step, free = 0, np.inf  # the stair, from the right, and how far the next name may go
     for at in early:
         name, (x, y) = str(curves[at].get_label()), ends[at]
-        step = step + 1 if x + LETTER * len(name) / ax.figure.get_figwidth() > free else 0
+        step = step + 1 if x + LETTER * len(name) / (ax.figure.bbox.width / ax.figure.dpi) > free else 0
         free = x
         up = 7 + 1.35 * LABEL_POINTS * step
         place: dict[str, Any] = {"xy": (x, y), "xycoords": "axes fraction", "xytext": (0, up), "textcoords": "offset points"}

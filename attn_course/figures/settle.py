@@ -14,7 +14,11 @@ BETWEEN_INCHES = 0.14
 ABOVE = 8.0  # points between a panel and the words above it
 GAP = 6.0  # points between names side by side
 LINE = 15.0  # points from one line of such words to the next
-FULL, MOST_GROWN, HIGHEST_INCHES = 0.84, 1.5, 4.6  # what square panels shall take of the width, for which they grow so many times, or so high
+FULL, MOST_GROWN, HIGHEST_INCHES = (
+    0.84,
+    1.5,
+    4.6,
+)  # what square panels shall take of the width, for which they grow so many times, or so high
 
 
 def settle(figure: Figure) -> None:

@@ -29,6 +29,7 @@ from attn_course.game.sides import Chain, keys_of, values_of
 HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 GIVEN = re.compile(r'(?:o\.given|(o\.entry\(o\.given))\(\$\.(\w+), "\2"\)(?(1), )')  # shorter in a card: `G` of `alive.js`
+FLOAT, LEADING = re.compile(r"-?\d+\.\d+(?:e-?\d+)?"), re.compile(r"(?<!\d)0(?=\.)")  # 13 digits are more than a card compares
 SHORT = 36  # characters of a side that stands above its table, if it is one line high
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
@@ -87,7 +88,7 @@ def card(life: Life) -> str:
     label = life.equation.label
     buttons = "".join(
         f'<button type="button" data-form="{place}"{" data-mistake" * bool(form.name)} aria-pressed="false">{_button(form)}</button>'
-        for place, form in [*enumerate(life.forms)][1:] + [(0, life.forms[0])]
+        for place, form in sorted(enumerate(life.forms), key=lambda one: one[0] == 0)
     )
     controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)
     source = javascript(life)
@@ -124,7 +125,10 @@ def javascript(life: Life) -> str:
     inputs, follow = [keys[one.name] for one in life.inputs], {keys[one.name] for one in life.derived}
     values = values_of(life.formula, life.givens)
     fields = {
-        "fixed": _json({key: value for key, value in values.items() if key not in inputs and key not in follow and value is not None}),
+        "fixed": FLOAT.sub(
+            lambda found: LEADING.sub("", f"{float(found[0]):.13g}"),
+            _json({key: value for key, value in values.items() if key not in inputs and key not in follow and value is not None}),
+        ),
         "values": _json({key: values[key] for key in inputs}),
         "beside": _json(
             [{"key": keys[name], "label": packed(mathml(name, display=False))} for name in _beside(life) if keys[name] in values]

@@ -61,7 +61,11 @@ def test_of_several_bars_each_has_its_name_in_the_first_group_and_no_legend(sett
 
 def test_names_of_curves_that_end_early_make_a_stair_where_they_have_no_room(settled):
     gone = np.nan
-    curves = {"this curve ends before all others": [1, 2, gone, gone, gone], "ends second": [1, 1, 2, gone, gone], "goes on": [1, 1, 1, 1, 1]}
+    curves = {
+        "this curve ends before all others": [1, 2, gone, gone, gone],
+        "ends second": [1, 1, 2, gone, gone],
+        "goes on": [1, 1, 1, 1, 1],
+    }
     figures.lines(range(5), curves, x_label="x", y_label="y", **WORDS)
     texts = {text.get_text(): text for text in settled[0].axes[0].texts}
     high, low = (texts[name].get_window_extent() for name in [*curves][:2])

@@ -2,7 +2,8 @@
 
 A text that says **Predict** asks. The code behind it, tagged `predicted`, is built with its output folded, which opens when the cell is
 run; the text behind that, tagged `answer`, is built into a fold of its own, which pages and the course's JupyterLab join to that of the
-output. A text tagged `ours` behind a cell tagged `your-turn` is folded too.
+output. A text tagged `ours` behind a cell tagged `your-turn` is folded too. A paragraph that asks is built as a quotation, beside which
+front ends draw a bar; the site and the slides, which have one of their own, take it off.
 """
 
 import re
@@ -18,16 +19,23 @@ from attn_course.authoring.turns import YOUR_TURN
 
 FOLDS = {ANSWER: ("answer", "What came out"), OURS: ("answer ours", "Our answer")}  # their class and their line
 _ASKS = re.compile(r"\*\*Predict\b")
+_ASKING = re.compile(r"(?:^|(?<=\n\n))(?=[^#<|-])(?=(?:(?!\n\n).)*?\*\*(?:Predict|Your turn|Spot the mistake)\b)", re.DOTALL)
+_BAR = re.compile(r"^>", re.MULTILINE)  # without a blank, which would make it a word
 _TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
 
 
 def fold(cell: Cell) -> Cell:
-    """Return the cell, an answer inside its fold."""
+    """Return the cell, an answer inside its fold, and a paragraph that asks as a quotation."""
     for tag in FOLDS.keys() & set(cell.tags):
         look, line = FOLDS[tag]
         return replace(cell, text=f'<details class="{look}"><summary>{line}</summary>\n\n{cell.text}\n\n</details>')
-    return cell
+    return replace(cell, text=_ASKING.sub(">", cell.text)) if cell.kind == "markdown" else cell
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the signs of its quotations."""
+    return _BAR.sub("", text)
 
 
 def asking_findings(book: NotebookNode) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from attn_course.numbers import counted, eq, task_number
+from attn_course.tasks.wording import compared
 
 TEMPLATES = Path(__file__).with_name("templates")
 _MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
@@ -24,12 +25,6 @@ _TOKEN = re.compile(  # of Python, also where it is broken off
 )
 _CODE = re.compile(r"`([^`\n]+)`")
 _FORMULA = re.compile(r'^\w+ *= *r?"([^"\n]*\\[^"\n]*)"$', re.MULTILINE)  # an answer that is a line of LaTeX
-_PAIR = re.compile(  # two numbers, as attn_course.tasks.wording tells them
-    r"(?P<before>(?:.*\. )?)(?:The line before is (?P<line>\S+), and this one (?P<this>\S+?)"
-    r"|(?:(?P<place>At .*?) it|The first wrong number, (?P<item>.*?),|It|The number) is (?P<got>\S+) and should be (?P<wanted>\S+?))"
-    r"(?P<where>(?:,? (?:at|for) .*?)?)(?P<error>(?:; the largest error is \S+)?)\.(?P<after>(?: .*)?)",
-    re.DOTALL,
-)
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
 _NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
@@ -54,23 +49,6 @@ def environment() -> Environment:
     made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered, "split_at_code": _CODE.split}
     made.filters |= {"written": written, "coloured": coloured, "compared": compared}
     return made
-
-
-def compared(message: str) -> tuple[str, list[tuple[str, str]], str, str]:
-    """Return what a message says before two numbers, these with their names, where they are, and the rest; their points are aligned.
-
-    >>> compared("this is a mistake. It is -0.5 and should be 10.25 at k = 1, for n = 3. Look again.")
-    ('this is a mistake.', [('Got', '−0.5'), ('Should be', '10.25')], 'at k = 1, for n = 3', 'Look again.')
-    """
-    found = _PAIR.fullmatch(message)
-    if not found:
-        return message, [], "", ""
-    names = {"got": "Got", "wanted": "Should be"} if found["got"] else {"line": "The line before", "this": "This line"}
-    told = {name: found[group] for group, name in names.items()}
-    whole = [len(each.partition(".")[0]) if each.strip("-")[0].isdigit() else 1 for each in told.values()]
-    numbers = [" " * (max(whole) - own) + re.sub(r"^-", "−", each) for own, each in zip(whole, told.values(), strict=True)]
-    where = (found["place"] or (found["item"] and f"first at {found['item']}") or found["where"].lstrip(", ")) + found["error"]
-    return found["before"].rstrip(), list(zip(told, numbers, strict=True)), where.lstrip("; "), found["after"].lstrip()
 
 
 def written(answer: str) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ HIDDEN = (
     *("Makefile", "LICENSE", "LICENSE-APACHE", "NOTICE", "constraints.txt", "environment.yml", "pyproject.toml"),
     *("build", "dist", "*.egg-info", "__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~"),
 )
+FONTS = Path(__file__).parents[1] / "site" / "katex" / "fonts"
 TABLE_OF_CONTENTS = "@jupyterlab/toc:plugin"
 
 
@@ -85,6 +87,8 @@ def write_profile(root: Path) -> None:
     write_json(folder / "labconfig" / "page_config.json", PAGE)
     write_json(folder / "share" / "kernels" / "python3" / "kernel.json", _kernel())
     write_atomically(folder / "custom" / "custom.css", Path(__file__).with_name("lab.css").read_text(encoding="utf-8"))
+    for font in FONTS.glob("*Math-[IR]*.woff2"):  # what lab.css names; a handout has none, and letters as the system has them
+        shutil.copy(font, folder / "custom")
     layout = folder / "lab" / "workspaces" / f"default-{hashlib.sha256(b'default').hexdigest()[:4]}.jupyterlab-workspace"
     if not _can_be_restored(layout, root):
         write_json(layout, _first_layout(root))

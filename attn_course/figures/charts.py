@@ -53,7 +53,7 @@ def heatmap(
     """
     numbers = as_numbers("matrix", matrix, 2)
     allowed = None if mask is None else np.asarray(mask, dtype=bool)
-    cell = min(0.62, 4.6 / max(numbers.shape))
+    cell = min(0.8, 4.6 / max(numbers.shape))
     names = 0.085 * max(map(len, rows or [""]))
     height, width = 1.5 + cell * numbers.shape[0], max(4.8, 1.9 + names + cell * numbers.shape[1])
     with picture(title=title, alt=alt, width=width, height=max(2.4, height)) as (ax,):

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Affine2D, ScaledTranslation
+from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from attn_course.figures.palette import DARK, GRID, INK, INK_IN_CELL, LIFT, LIGHT, MINUS_TINT, NEUTRAL_STYLES, PALE, PLUS_TINT, WEIGHT_TINT
@@ -23,14 +23,16 @@ from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
-CELL_POINTS = 8.0
+CELL_POINTS = 8.5  # of letters that are at least 11 pixels high on the page
 POINTS_PER_INCH = 72
 PANEL_SHARE = 0.7  # height of a panel over that of its figure
 TINTS = LinearSegmentedColormap.from_list("weights", [(WEIGHT_TINT, 0.0), WEIGHT_TINT])
 SIGNED_TINTS = LinearSegmentedColormap.from_list(
     "signed", [(0.0, MINUS_TINT), (0.5, (MINUS_TINT, 0.0)), (0.5, (PLUS_TINT, 0.0)), (1.0, PLUS_TINT)]
 )
-LEADER: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2)), "label": "_leader"}
+LEADER_LINE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
+LEADER = LEADER_LINE | {"label": "_leader"}
+LETTER = 0.09  # inches that a letter of a name takes
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
     "color": DARK,
     "fontsize": LABEL_POINTS,
@@ -208,12 +210,6 @@ def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: st
     bar.outline.set_visible(False)
 
 
-def add_legend_below(ax: Axes, columns: int) -> None:
-    """Name the curves of a panel beneath it."""
-    below = ax.transAxes + ScaledTranslation(0.0, -38 / POINTS_PER_INCH, ax.figure.dpi_scale_trans)
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.0), bbox_transform=below, ncols=columns, handlelength=3.2, borderpad=0.0)
-
-
 def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
     """Write the number of each row and column, from 0."""
     ax.set_yticks(range(shape[0]))
@@ -223,7 +219,8 @@ def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
 def label_ends(ax: Axes) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
-    Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end.
+    Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end; names that have
+    no room side by side make a stair.
 
     Call it when the limits of the axes are final.
     """
@@ -240,9 +237,17 @@ def label_ends(ax: Axes) -> None:
     late = [at for at, end in enumerate(ends) if end[0] > 0.7]
     meet = len(late) > 1 and np.diff(np.sort(heights[late])).min() < 0.02
     panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
-    for curve, end in ((curves[at], ends[at]) for at in range(len(curves)) if at not in late):
-        name: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": LABEL_POINTS}
-        ax.annotate(str(curve.get_label()), tuple(end), xycoords="axes fraction", **name)
+    early = sorted((at for at in range(len(curves)) if at not in late), key=lambda at: -ends[at][0])
+    step, free = 0, np.inf  # the stair, from the right, and how far the next name may go
+    for at in early:
+        name, (x, y) = str(curves[at].get_label()), ends[at]
+        step = step + 1 if x + LETTER * len(name) / (ax.figure.bbox.width / ax.figure.dpi) > free else 0
+        free = x
+        up = 7 + 1.35 * LABEL_POINTS * step
+        place: dict[str, Any] = {"xy": (x, y), "xycoords": "axes fraction", "xytext": (0, up), "textcoords": "offset points"}
+        ax.annotate(name, ha="left" if len(early) > 1 else "center", fontsize=LABEL_POINTS, **place)
+        if step:
+            ax.annotate("", arrowprops={"arrowstyle": "-", "shrinkA": 0, "color": curves[at].get_color()} | LEADER_LINE, **place)
     for at, height in zip(late, spread_apart(heights[late], gap), strict=True):
         curve, end = curves[at], ends[at]
         if meet:

@@ -14,6 +14,11 @@ BETWEEN_INCHES = 0.14
 ABOVE = 8.0  # points between a panel and the words above it
 GAP = 6.0  # points between names side by side
 LINE = 15.0  # points from one line of such words to the next
+FULL, MOST_GROWN, HIGHEST_INCHES = (
+    0.84,
+    1.5,
+    4.6,
+)  # what square panels shall take of the width, for which they grow so many times, or so high
 
 
 def settle(figure: Figure) -> None:
@@ -27,11 +32,23 @@ def settle(figure: Figure) -> None:
     square = {panel.get_aspect() == "auto" for panel in panels} == {False}
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.1, wspace=0.04, hspace=0.04, compress=square)
     layout.execute(figure)
+    if square:
+        _grow(panels, figure)
+        layout.execute(figure)
     for panel in panels:
         _turn(panel)
     _level(panels)
     layout.execute(figure)
     _push(panels, figure)
+
+
+def _grow(panels: Sequence[Axes], figure: Figure) -> None:
+    """Make a figure higher where square panels leave much of its width empty."""
+    whole = Bbox.union([box for panel in panels if (box := panel.get_tightbbox())])
+    high = max(panel.bbox.height for panel in panels) / figure.dpi
+    more = min(FULL * figure.bbox.width / whole.width, MOST_GROWN, HIGHEST_INCHES / high)
+    if more > 1:
+        figure.set_figheight(figure.get_figheight() + (more - 1) * high)
 
 
 def _turn(panel: Axes) -> None:

@@ -224,7 +224,7 @@ const start = (root) => {
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
     if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
-    if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b> ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
+    if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b>`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
@@ -240,7 +240,6 @@ const start = (root) => {
     const wrong = form ? life.forms[form] : null;
     find("formula").innerHTML = typeset(life.forms[form].math);
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
-    find("named").classList.toggle("alv-wrong", Boolean(wrong));
     for (const button of root.querySelectorAll("[data-form]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
       if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : ""; // as printed, says the button
@@ -299,6 +298,7 @@ const start = (root) => {
       lines.push(line(typeset(maker.label) + small(numbered(places)), word));
     }
     find("how").innerHTML = [...new Set(lines)].join("");
+    find("how").style.minHeight = "3.2em"; // from now on, so that nothing below moves
     light();
     return true;
   };

@@ -29,12 +29,13 @@ from attn_course.game.sides import Chain, keys_of, values_of
 HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 GIVEN = re.compile(r'(?:o\.given|(o\.entry\(o\.given))\(\$\.(\w+), "\2"\)(?(1), )')  # shorter in a card: `G` of `alive.js`
-SHORT = 36  # characters of a side that stands above its table
+FLOAT, LEADING = re.compile(r"-?\d+\.\d+(?:e-?\d+)?"), re.compile(r"(?<!\d)0(?=\.)")  # 13 digits are more than a card compares
+SHORT = 36  # characters of a side that stands above its table, if it is one line high
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
+<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">Try a mistake: {buttons}</div>
 <p class="alv-named"></p>
 <div class="alv-formula"></div>
-<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{buttons}</div>
 <p class="alv-verdict" role="status"></p>
 <div class="alv-given"><div class="alv-inputs"></div></div>
 <details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
@@ -87,7 +88,7 @@ def card(life: Life) -> str:
     label = life.equation.label
     buttons = "".join(
         f'<button type="button" data-form="{place}"{" data-mistake" * bool(form.name)} aria-pressed="false">{_button(form)}</button>'
-        for place, form in enumerate(life.forms)
+        for place, form in sorted(enumerate(life.forms), key=lambda one: one[0] == 0)
     )
     controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)
     source = javascript(life)
@@ -124,7 +125,10 @@ def javascript(life: Life) -> str:
     inputs, follow = [keys[one.name] for one in life.inputs], {keys[one.name] for one in life.derived}
     values = values_of(life.formula, life.givens)
     fields = {
-        "fixed": _json({key: value for key, value in values.items() if key not in inputs and key not in follow and value is not None}),
+        "fixed": FLOAT.sub(
+            lambda found: LEADING.sub("", f"{float(found[0]):.13g}"),
+            _json({key: value for key, value in values.items() if key not in inputs and key not in follow and value is not None}),
+        ),
         "values": _json({key: values[key] for key in inputs}),
         "beside": _json(
             [{"key": keys[name], "label": packed(mathml(name, display=False))} for name in _beside(life) if keys[name] in values]
@@ -151,7 +155,7 @@ def _listed(items: Any) -> str:
 def _input(one: Input, life: Life, keys: dict[str, str]) -> str:
     """Return what the page has to know of an input; above one that the equation does not hold stands what is computed from it."""
     made = [] if _holds(life.equation.latex, one.name) else [each.latex for each in life.derived if _holds(each.latex, one.name)]
-    label = r",\quad ".join([one.name, *(latex for latex in made if len(plain(latex)) <= SHORT)])
+    label = r",\quad ".join([one.name, *filter(_fits, made)])
     return _json({"key": keys[one.name], "label": packed(mathml(label, display=False)), "spoken": plain(one.name), "kind": one.kind})
 
 
@@ -197,7 +201,7 @@ def chain_source(chain: Chain, sides: list[str]) -> str:
     order = -1 if chain.turned else 1
     made = [_placed(f"(o,{letters})=>{source}", sides) for source in chain.sides[::order]]
     where = f"({letters})=>{chain.where}" if chain.where else "null"
-    labels = [packed(mathml(latex, display=False)) if len(plain(latex)) <= SHORT else said for latex, said in _sides(chain.nodes[::order])]
+    labels = [packed(mathml(latex, display=False)) if _fits(latex) else said for latex, said in _sides(chain.nodes[::order])]
     facts: dict[str, Any] = {
         "letters": list(chain.letters),
         "runs": list(map(list, chain.runs)),
@@ -207,6 +211,10 @@ def chain_source(chain: Chain, sides: list[str]) -> str:
     if chain.letters and not any(re.search(rf"\b{letter}\b", source) for letter in chain.letters for source in chain.sides):
         facts["once"] = True  # what is claimed of Z beside each z_i is the same for every i
     return f"{_json(facts)[:-1]},where:{where},sides:[{','.join(f'S[{place}]' for place in made)}]}}"
+
+
+def _fits(latex: str) -> bool:
+    return len(plain(latex)) <= SHORT and "frac" not in latex
 
 
 def _placed(source: str, table: list[str]) -> int:

@@ -59,7 +59,7 @@ THEME: dict[str, Any] = {
     "show_toc_level": 1,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-light",
-    "pygments_dark_style": "a11y-dark",
+    "pygments_dark_style": "github-dark",
 }
 
 

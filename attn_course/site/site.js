@@ -120,14 +120,15 @@
   }
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
-  const breakable = (text) => text.replace(/[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
+  const LONG = /\S{30}/; // what has no blank for so long may also go on behind a sign of its own
+  const breakable = (long) => (text) => text.replace(long ? /[.(,[/](?=[a-z_]|$)/gi : /[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
     for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
       if (code.closest(".output") && /\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-        return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable)}\n</span>`;
+        return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable(LONG.test(line.replace(/<[^>]*>/g, ""))))}\n</span>`;
       });
       code.innerHTML = lines.join("");
     }

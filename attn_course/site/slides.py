@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import numbers
+from attn_course.authoring.predictions import unquoted
 from attn_course.authoring.problems import AuthoringError
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import unpacked
@@ -397,7 +398,7 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _text(cell: dict[str, Any]) -> str:
-    return "".join(cell["source"])
+    return unquoted("".join(cell["source"]))
 
 
 def _code(cell: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from docutils.nodes import make_id
 from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.authoring.notebook import SET_UP
+from attn_course.authoring.predictions import unquoted
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed, unpacked
@@ -52,6 +53,8 @@ CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of c
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 FOLDED: dict[str, Any] = {"tags": [SET_UP], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
+QUIET: dict[str, Any] = {"tags": [SET_UP, "quiet"]}  # what made nothing
+IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY_PAGE = """# Glossary
 
@@ -214,7 +217,7 @@ class Sources:
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                cell["source"] = _said_in_tasks(self._links(_displayed(text)))
+                cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(text))))
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
@@ -225,7 +228,9 @@ class Sources:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         title = book["cells"][0]
-        title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
+        parts = title["source"].split("\n\n")
+        parts.insert(2 if unit.folder == "exercises" else len(parts), self._take_away(unit))
+        title["source"] = "\n\n".join(parts)
         return book
 
     def _plot(self, svg: str, alt: str, narrow: str) -> str:
@@ -457,11 +462,11 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if code.startswith("verify_lesson("):
         cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
     elif SET_UP in tags or (steps and "predicted" not in tags and all(map(_only_shows, rest))):
-        cell["metadata"] = cell["metadata"] | FOLDED
+        cell["metadata"] = cell["metadata"] | FOLDED | ({} if cell["outputs"] else QUIET)
     elif len(steps) - len(rest) >= 3:
         lines = code.splitlines(keepends=True)
         imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
-        yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": FOLDED}
+        yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": IMPORTS}
     yield cell
 
 

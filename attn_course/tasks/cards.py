@@ -11,6 +11,7 @@ from pathlib import Path
 from attn_course.numbers import counted, eq, lesson_number, lesson_of, task_number
 from attn_course.tasks.core import Task, Verdict
 from attn_course.tasks.slips import CUT
+from attn_course.tasks.wording import compared
 
 LESSONS = ("lessons", "../notebooks")  # seen from an exercise
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
@@ -20,7 +21,7 @@ _BAR = "border-left:4px solid {0};border-left-color:var(--jp-{1}-color1,{0})"
 _GREEN = f"{_BAR.format('#009E73', 'success')};background:rgba(0,158,115,.12);{_CARD};width:fit-content"
 _RED = f"border-left:4px solid #D55E00;background:rgba(213,94,0,.08);{_CARD}"
 _LATEX = re.compile(r"`[^`]*\\[a-z]{2}")  # a hint that quotes formulas
-_LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
+_LOWER = re.compile(r"(?:this|it|line|every|first|at|for) ")  # how a reason begins that does not begin with a name
 
 
 def passed(task: Task) -> dict[str, str]:
@@ -45,17 +46,31 @@ def plain(verdict: Verdict) -> str:
 def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML: what was read, what is true of the result, the hint, and where to look."""
     said, _, where = verdict.message.partition("\n")
+    said, pair, place, after = compared(said)
+    width = max((len(name) for name, _ in pair), default=0)
+    told = "\n".join(f"{name:{width}}  <b>{html.escape(number)}</b>" for name, number in pair)
     read = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$." if verdict.formula else ""
     hint = _inline(_sentence(verdict.hint), latex=_LATEX.search(verdict.hint) is not None) if verdict.hint else ""
     parts = [
         f"<b>✗ Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
         f'<div style="{SCROLLS}">{read}</div>' if read else "",
-        f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
-        f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",
+        _said(said, open_end=bool(where), latex=verdict.latex),
+        _lines(told),
+        _said(place, latex=verdict.latex),
+        _said(after, open_end=bool(where), latex=verdict.latex),
+        _lines(html.escape(where)),
         f'<div style="margin-top:.4em"><b>Hint:</b> {hint}</div>' if hint else "",
         f'<div style="margin-top:.4em">See {_linked(verdict.equation)}.</div>' if verdict.equation else "",
     ]
     return f'<div role="status" class="attn-check-failed" style="{_RED}">{"".join(parts)}</div>'
+
+
+def _said(text: str, *, open_end: bool = False, latex: bool = False) -> str:
+    return f"<div>{_inline(_sentence(text, open_end=open_end), latex=latex)}</div>" if text else ""
+
+
+def _lines(markup: str) -> str:
+    return f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace;background:none">{markup}</pre>' if markup else ""
 
 
 def _linked(label: str) -> str:

@@ -1,6 +1,7 @@
 """Words for a wrong result: where it is off, by what pattern, in digits that show it."""
 
 import itertools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,12 @@ from attn_course.tasks.likeness import number
 from attn_course.tasks.truths import NAN_FROM
 
 SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
+_PAIR = re.compile(  # two numbers, as `shown` tells them
+    r"(?P<before>(?:.*\. )?)(?:The line before is (?P<line>\S+), and this one (?P<this>\S+?)"
+    r"|(?:(?P<place>At .*?) it|The first wrong number, (?P<item>.*?),|It|The number) is (?P<got>\S+) and should be (?P<wanted>\S+?))"
+    r"(?P<where>(?:,? (?:at|for) .*?)?)(?P<error>(?:; the largest error is \S+)?)\.(?P<after>(?: .*)?)",
+    re.DOTALL,
+)
 
 
 def about_formula(task: Task, got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
@@ -58,3 +65,20 @@ def told_apart(got: float, wanted: float) -> tuple[str, str]:
         if pair[0] != pair[1]:
             break
     return pair
+
+
+def compared(message: str) -> tuple[str, list[tuple[str, str]], str, str]:
+    """Return what a message says before two numbers, these with their names, where they are, and the rest; their points are aligned.
+
+    >>> compared("this is a mistake. It is -0.5 and should be 10.25 at k = 1, for n = 3. Look again.")
+    ('this is a mistake.', [('Got', '−0.5'), ('Should be', '10.25')], 'at k = 1, for n = 3', 'Look again.')
+    """
+    found = _PAIR.fullmatch(message)
+    if not found:
+        return message, [], "", ""
+    names = {"got": "Got", "wanted": "Should be"} if found["got"] else {"line": "The line before", "this": "This line"}
+    told = {name: found[group] for group, name in names.items()}
+    whole = [len(each.partition(".")[0]) if each.strip("-")[0].isdigit() else 1 for each in told.values()]
+    numbers = [" " * (max(whole) - own) + re.sub(r"^-", "−", each) for own, each in zip(whole, told.values(), strict=True)]
+    where = (found["place"] or (found["item"] and f"first at {found['item']}") or found["where"].lstrip(", ")) + found["error"]
+    return found["before"].rstrip(), list(zip(told, numbers, strict=True)), where.lstrip("; "), found["after"].lstrip()

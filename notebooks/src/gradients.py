@@ -48,11 +48,11 @@ figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, c
 
 # %% [markdown] id="hook-time"
 # If the keys stay, "curious" scores cat and clock alike. If they learn too, it finds the cat and avoids the clock, and it has met neither.
-# Who told it? Whatever the program knows, it has from `torch.autograd.grad`. In this lesson you write that call yourself, and at the end
-# your gradients fill this table.
+# Who told it? Queries and keys change only by what `torch.autograd.grad` returns. In this lesson you derive what that call computes, and at the
+# end your gradients give the same table.
 #
 # The way there is attention with its arrows turned round. Here $dx$ means the gradient of the loss with respect to $x$, not a small change
-# of it. We begin at $dZ$ and explain each arrow when we come to it:
+# of it. We begin at $dZ$ and explain each arrow up to $dQ$, $dK$ and $dV$ when we come to it:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -92,7 +92,7 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# How should each number $x$ change so that the loss falls? The gradient $dx = \partial L / \partial x$ tells us. We begin at the end:
+# How should each number $x$ change so that the loss falls? A small step against the gradient $dx = \partial L / \partial x$ lowers it. We begin at the end:
 # $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
 # Everything else acts on the loss through the output only. So the chain rule asks three questions of each number. **Which outputs does it
@@ -119,9 +119,8 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # ## Back through the softmax
 #
 # But a weight never rises alone, because the weights of a row sum to 1. So we ask the three questions of one score. By
-# {eq}`softmax-derivative` a score that rises at the rate 1 touches every weight of its row: its own gains at the rate $p_j$, and then all of
-# them pay for it in proportion, weight $l$ at the rate $p_l\, p_j$ (weight $j$ too). Each of these rates counts with the cost of its weight.
-# So for one query
+# {eq}`softmax-derivative` a score that rises at the rate 1 touches every weight of its row: its own weight gains $p_j$, and every weight $l$, its own
+# too, loses $p_l\, p_j$. We multiply each rate by the cost of its weight and add up. So for one query
 #
 # $$dS_j = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
 
@@ -167,8 +166,8 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# So each value is compared with the present output. If the loss falls at some rate when output $i$ begins to move from $z_i$ towards $v_j$, a
-# step raises score $j$ (unless $p_{ij} = 0$).
+# So each value is compared with the present output. Where the loss falls as the output moves from $z_i$ towards $v_j$, a small
+# step in the scores raises score $j$ (unless $p_{ij} = 0$).
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -322,8 +321,8 @@ print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
 figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
 
 # %% [markdown] id="train-why"
-# They do. The picture shows keys, and queries as dashed lines: to the right the first place less the third, upwards the second less the
-# fourth. A score is a quarter of the dot product of what you see. Cat and dog begin at right angles, and the query of "tired" pulls both to
+# They do. The picture shows keys, and queries as dashed lines: to the right you see coordinate 1 minus coordinate 3, upwards 2 minus 4.
+# Queries have the form $(a, b, -a, -b)$, so a score is a quarter of the dot product in the picture. Cat and dog begin at right angles, and the query of "tired" pulls both to
 # itself. So "curious", which goes after the dog, comes near the cat, too.
 #
 # If the shared words are the reason, "curious" must fail where nothing is shared. So let "tired" meet cat and clock once more instead of dog
@@ -343,13 +342,13 @@ for name, sentences in {"shared": read, "apart": apart}.items():
     print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# Without the shared sentence it is $\frac12$, though "curious" has learned its own. A query gets pieces only of keys that it meets, and a key
-# only of queries that it meets. So the two halves stay at right angles, and "curious" keeps the score 0 with cat and clock.
+# Without the shared sentence it is $\frac12$, though "curious" has learned to find the dog. A query gets pieces only of keys that it meets, and a key
+# only of queries that it meets. So the two halves, which began at right angles, stay so, and "curious" keeps the score 0 with cat and clock.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
-# under a mask, learns nothing here, nor does its value. From random starts "curious" finds the cat mostly, not always (*Deeper*). And we
-# chose the ending's query for "it", which a whole model must find out itself.
+# under a mask, learns nothing here, nor does its value. From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let
+# the ending ask for "it"; that the ending matters, a whole model must find out itself.
 
 # %% [markdown] id="own-list"
 # **Your own sentence.** Is it only the dog that can tell "curious" about the cat? Keep the sentence of "curious", and find one sentence with
@@ -363,7 +362,7 @@ print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 # %% [markdown] id="own-list-answer"
 # <details><summary>Our sentence</summary>
 #
-# `(tired, [cat, stone])` gives 0.79. It pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
+# `(tired, [cat, stone])` gives 0.79, and so does `(tired, [stone, cat])`, where both signs flip. The first pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
 # avoid the stone, so its query turns towards that of "tired", and finds the cat there.
 #
 # </details>

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from attn_course.authoring.notebook import assemble
-from attn_course.authoring.predictions import asking_findings, fold, spoilt_findings
+from attn_course.authoring.predictions import asking_findings, fold, spoilt_findings, unquoted
 from attn_course.authoring.sealed import Record
 from attn_course.authoring.source import Cell
 
@@ -33,6 +33,13 @@ def test_output_and_answer_are_folded():
     first, *_, last = told.source.splitlines()
     assert (first, last) == ('<details class="answer"><summary>What came out</summary>', "</details>")
     assert book(TURN, OURS).cells[1].source.startswith('<details class="answer ours"><summary>Our answer</summary>')
+
+
+def test_a_paragraph_that_asks_has_a_bar_which_the_site_takes_off():
+    text = "## 2.1\n\nTwo keys\nand **one** more.\n\nHere.\n**Predict** the weight.\n\n```\n1\n```\n\n**Your turn.** Write it."
+    asked = fold(Cell("ask", "markdown", text, ())).text
+    assert asked == text.replace("Here.", ">Here.").replace("**Your", ">**Your")
+    assert unquoted(asked) == text
 
 
 @pytest.mark.parametrize(

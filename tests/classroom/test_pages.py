@@ -133,7 +133,7 @@ def test_a_message_and_an_answer_in_latex_are_typeset_and_an_answer_that_cannot_
         Marked("ann", "", "02.ipynb", "softmax", "graded", (told,), answers={"stable-softmax": 'mine = r"\\frac{a}{<b>}"'})
     )
     assert "<var>s</var><sub><var>i</var></sub>" in text
-    assert "<mfrac><mi>a</mi><mrow><mo>&lt;</mo><mi>b</mi><mo>&gt;</mo></mrow></mfrac></math><pre>" in text
+    assert "<mfrac><mi>a</mi><mrow><mo>&lt;</mo><mi>b</mi><mo>&gt;</mo></mrow></mfrac></math></p>\n<details><summary>" in text
     assert [pages.answered(code) for code in (r'x = r"\frac{a"', r'x = r"\begin{none}"', 'x = "a"', "x = 1")] == [""] * 4
 
 

@@ -34,7 +34,7 @@ def test_all_stands_to_the_left_with_level_labels_and_nothing_is_empty_below(set
 
 
 def test_names_of_columns_are_turned_only_where_they_have_no_room(settled):
-    for words in (["a", "b", "c"], ["rather long", "names of", "columns that meet"]):
+    for words in (["a", "b", "c"], ["rather long", "names of these", "columns that meet"]):
         figures.heatmap(np.eye(3), columns=words, **WORDS)
     turns = [{name.get_rotation() for name in figure.axes[0].get_xticklabels()} for figure in settled]
     assert turns == [{0.0}, {45.0}]
@@ -57,3 +57,17 @@ def test_of_several_bars_each_has_its_name_in_the_first_group_and_no_legend(sett
     (panel,) = settled[0].axes
     assert [text.get_text() for text in panel.texts] == ["1  one", "2", "3  two", "4"]
     assert panel.get_legend() is None
+
+
+def test_names_of_curves_that_end_early_make_a_stair_where_they_have_no_room(settled):
+    gone = np.nan
+    curves = {
+        "this curve ends before all others": [1, 2, gone, gone, gone],
+        "ends second": [1, 1, 2, gone, gone],
+        "goes on": [1, 1, 1, 1, 1],
+    }
+    figures.lines(range(5), curves, x_label="x", y_label="y", **WORDS)
+    texts = {text.get_text(): text for text in settled[0].axes[0].texts}
+    high, low = (texts[name].get_window_extent() for name in [*curves][:2])
+    assert not high.overlaps(low)
+    assert high.y0 > low.y0

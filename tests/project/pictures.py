@@ -39,7 +39,8 @@ body > div { height: 584px; display: flex; flex-direction: column; justify-conte
 .attn-explorable, .attn-explorable > div { display: flex; flex-direction: column }
 .attn-explorable > div { flex: 1; justify-content: space-between }
 .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
-.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, .alv-how, p.alv-layer) { display: none }
+.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, p.alv-layer) { display: none }
+section:has(> .alv-how) { display: flex; flex: 1; flex-direction: column; justify-content: space-between }
 body.wide { width: 656px } .wide > div { display: block; height: auto }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
@@ -77,7 +78,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
         page = browser.new_page(device_scale_factor=2)
-        for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "a11y-dark", "_dark")):
+        for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "github-dark", "_dark")):
             page.set_viewport_size({"width": 556, "height": 900})
             style = f'<!doctype html><meta charset="utf-8"><style>{LOOK}{HtmlFormatter(style=colours).get_style_defs()}</style>'
             page.emulate_media(color_scheme=scheme)
@@ -85,6 +86,7 @@ def main() -> None:
             page.get_by_role("button", name=MISTAKE).click()
             page.add_style_tag(content=FACE)
             page.evaluate("document.fonts.ready")
+            page.locator("td.alv-bad").first.hover()
             page.mouse.move(0, 0)
             _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
             mended = f"{answer(weights)}{cards.passed(get_task(TASK))['text/html']}"

@@ -273,6 +273,10 @@ def test_a_failed_card_speaks_in_sentences_and_begins_with_what_was_read():
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert "<div>my_f is not right.</div>" in rich(replace(NASTY, message="my_f is not right"))
+    apart = rich(
+        replace(NASTY, message="my_f is off. The first wrong number, element [0], is -0.5 and should be 10.25; the largest error is 11.")
+    )
+    assert ">Got        <b>−0.5</b>\nShould be  <b>10.25</b></pre><div>First at element [0]; the largest error is 11.</div>" in apart
 
 
 def test_where_to_look_is_a_link_where_the_lesson_lies_beside_the_exercise(tmp_path, monkeypatch):

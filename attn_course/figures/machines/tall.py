@@ -69,14 +69,18 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
         for place, line in enumerate(lines):
             drawing.text((x, area.y + 5 + 19 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
 
-    def arrow(part: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
-        """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way."""
+    def arrow(parts: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
+        """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way.
+
+        `parts`: it is lit with each of them.
+        """
+        lit = any(map(on, parts.split()))
         *way, end = points[::-1] if backwards else points
         if backwards and by:
-            met = drawing.box(Area(*meets, 22, 24), by, role=MET[by], lit=on(part), symbol=True)
-            drawing.arrow(*way, met.bottom, lit=on(part))
+            met = drawing.box(Area(*meets, 22, 24), by, role=MET[by], lit=lit, symbol=True)
+            drawing.arrow(*way, met.bottom, lit=lit)
             way = [met.top]
-        drawing.arrow(*way, end, lit=on(part))
+        drawing.arrow(*way, end, lit=lit)
 
     drawing.panel(Area(182, 384 + below / 2, 324, 568 + below), copies=2, lit=on("heads"))
     x = matrix("input", 42, length, d_model, 90 if two_inputs else 180)
@@ -92,9 +96,10 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
         made[role] = matrix(role, 250, length if role == "query" else read, width, lane, role)
         name(role, made[role], gradient + letter, f"{asked if role == 'query' else answering} × d_{'v' if role == 'value' else 'k'}")
         arrow(projection, given.bottom, (given.x, 84), (lane, 84), weight.top)
-        drawing.arrow(*[weight.bottom, made[role].top][:: -1 if backwards else 1], lit=on(role) or on(projection))
+        arrow(f"{projection} {role}", weight.bottom, made[role].top)
 
     before = scores = matrix("scores", 340, length, read, role="scores")
+    left = "scores"
     drawing.text((SPINE, 312), "dS/√d_k" if backwards else "Q K^T", lit=on("scores"), symbol=True)
     drawing.text((scores.right[0] + 8, 365), f"{asked} × {answering}", anchor="start", lit=on("scores"), symbol=True)
     arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left, by="K", meets=(LANES["query"][1], 305))
@@ -106,26 +111,26 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
         else:
             area = PLACES[part]._replace(y=at(part))
             chip = drawing.box(area, text, role="weights" if part == "softmax" else None, lit=on(part), symbol=part == "scale")
-        arrow("scores" if backwards else part, before.bottom, chip.top)
-        before = chip
+        arrow("scores" if backwards else f"{left} {part}", before.bottom, chip.top)
+        before, left = chip, part
     weights = matrix("weights", at("weights"), length, read, role="weights")
     name("weights", weights, f"{gradient}P", f"{asked} × {answering}")
-    arrow("weights", before.bottom, weights.top, by="P", meets=(SPINE, (before.bottom[1] + weights.top[1]) / 2))
+    arrow("softmax weights", before.bottom, weights.top, by="P", meets=(SPINE, (before.bottom[1] + weights.top[1]) / 2))
     output = matrix("output", at("output"), length, d_v, role="output")
     name("output", output, "dZ" if backwards else "P V", f"{asked} × d_v", left=True)
-    arrow("output", weights.bottom, output.top, by="V", meets=(SPINE, (weights.bottom[1] + output.top[1]) / 2))
+    arrow("weights output", weights.bottom, output.top, by="V", meets=(SPINE, (weights.bottom[1] + output.top[1]) / 2))
     lane = LANES["value"][1]
     arrow("output", made["value"].bottom, (lane, output.y), output.right, by="P", meets=(lane, (output.y + 250) / 2))
     drawing.text((264, 656 + below), "one of H heads", lit=on("heads"))
 
     merged = matrix("heads", 716 + below, length, heads * d_v, role="output")
     name("heads", merged, "Z", f"{asked} × H d_v")
-    arrow("heads", output.bottom, merged.top)
+    arrow("output heads", output.bottom, merged.top)
     w_output = matrix("merge", 786 + below, heads * d_v, d_model)
     name("merge", w_output, "W_O")
-    arrow("merge", merged.bottom, w_output.top)
+    arrow("heads merge", merged.bottom, w_output.top)
     total = drawing.circle((SPINE, 838 + below), "+", lit=on("residual"))
-    arrow("residual", w_output.bottom, total.top)
+    arrow("merge residual", w_output.bottom, total.top)
     arrow("residual", x.left, (8, 42), (8, total.y), total.left)
     result = matrix("residual", 892 + below, length, d_model)
     drawing.text((result.right[0] + 8, result.y + 5), "new X", anchor="start", lit=on("residual"))

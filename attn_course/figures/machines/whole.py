@@ -180,7 +180,10 @@ def _draw(
     rows, columns = ("T_q", "T_k") if two_inputs else ("T", "T")
     asking, answering = ("d_x", "d_y") if two_inputs else ("d_model", "d_model")
     cell = min(10.0, 48 / d_model, 40 / read, 48 / max(d_k, d_v), 48 / (heads * d_v))
-    on = lit.__contains__
+
+    def on(*parts: str) -> bool:
+        return not lit.isdisjoint(parts)  # behind the scores an arrow is lit with what it leaves, too
+
     gradient = "d" if backwards else ""
 
     def arrow(*points: Point, lit: bool, by: str = "", at: Point = (0.0, 0.0)) -> None:
@@ -238,7 +241,7 @@ def _draw(
     arrow(made["query"].right, scores.left, lit=on("scores"), by="K", at=(299, 64))
     arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"), by="Q", at=(299, 170))
 
-    before = scores
+    before, left = scores, "scores"
     for part, text, centre, width in (("scale", "÷ √d_k", 418, 58), ("mask", "mask", 486, 52), ("softmax", "softmax", 566, 76)):
         if alone and not on(part):
             continue
@@ -248,8 +251,8 @@ def _draw(
         else:
             colour = "weights" if part == "softmax" else None
             chip = drawing.box(Area(centre, 64, width, 34), text, role=colour, lit=on(part), symbol=part == "scale")
-        arrow(before.right, chip.left, lit=on("scores" if backwards else part))
-        before = chip
+        arrow(before.right, chip.left, lit=on(*("scores",) if backwards else (left, part)))
+        before, left = chip, part
 
     weights = drawing.matrix((566, 170), length, read, cell=cell, role="weights", lit=on("weights"))
     output = drawing.matrix((566, 276), length, d_v, cell=cell, role="output", lit=on("output"))
@@ -260,20 +263,20 @@ def _draw(
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
         drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
-    arrow(before.bottom, weights.top, lit=on("weights"), by="P", at=(566, 112))
-    arrow(weights.bottom, output.top, lit=on("output"), by="V", at=(566, 223))
+    arrow(before.bottom, weights.top, lit=on("softmax", "weights"), by="P", at=(566, 112))
+    arrow(weights.bottom, output.top, lit=on("weights", "output"), by="V", at=(566, 223))
     arrow(made["value"].right, output.left, lit=on("output"), by="P", at=(400, 276))
     drawing.text((400, 318), "one of H heads", lit=on("heads"))
 
     merged = drawing.matrix((566, 408), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
     drawing.text((merged.right[0] + 8, 412), "Z", anchor="start", lit=on("heads"), symbol=True)
     drawing.text((566, max(merged.bottom[1] + 17, 434)), f"{rows} × H d_v", lit=on("heads"), symbol=True)
-    arrow(output.bottom, merged.top, lit=on("heads"))
+    arrow(output.bottom, merged.top, lit=on("output", "heads"))
     w_output = drawing.matrix((380, 408), heads * d_v, d_model, cell=cell, lit=on("merge"))
     _name(drawing, w_output, "W_O", f"H d_v × {asking}", lit=on("merge"))
-    arrow(merged.left, w_output.right, lit=on("merge"))
+    arrow(merged.left, w_output.right, lit=on("heads", "merge"))
     total = drawing.circle((190, 408), "+", lit=on("residual"))
-    arrow(w_output.left, total.right, lit=on("residual"))
+    arrow(w_output.left, total.right, lit=on("merge", "residual"))
     arrow(*added, (190, 368), total.top, lit=on("residual"))
     result = drawing.matrix((46, 408), length, d_model, cell=cell, lit=on("residual"))
     drawing.text((46, 447), "new X", lit=on("residual"))

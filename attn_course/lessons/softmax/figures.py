@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, add_legend_below, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
@@ -50,7 +50,7 @@ def race(paths: Mapping[str, Sequence[float]]) -> None:
             ax.plot(steps, np.take(path, steps - 1), color=colour, linestyle=dashes, label=name)
         ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", ylim=(0, 0.8))
         tick_decades(ax.xaxis)
-        add_legend_below(ax, columns=2)
+        label_ends(ax)
 
 
 def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:

@@ -48,8 +48,8 @@ figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, c
 
 # %% [markdown] id="hook-time"
 # If the keys stay, "curious" scores cat and clock alike. If they learn too, it finds the cat and avoids the clock, and it has met neither.
-# Who told it? Queries and keys change only by what `torch.autograd.grad` returns. In this lesson you derive what that call computes, and at the
-# end your gradients give the same table.
+# Who told it? Queries and keys change only by what `torch.autograd.grad` returns. In this lesson you derive what that call computes, and at
+# the end your gradients give the same table.
 #
 # The way there is attention with its arrows turned round. Here $dx$ means the gradient of the loss with respect to $x$, not a small change
 # of it. We begin at $dZ$ and explain each arrow up to $dQ$, $dK$ and $dV$ when we come to it:
@@ -92,17 +92,17 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# How should each number $x$ change so that the loss falls? A small step against the gradient $dx = \partial L / \partial x$ lowers it. We begin at the end:
-# $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# How should each number $x$ change so that the loss falls? A small step against the gradient $dx = \partial L / \partial x$ lowers it. We
+# begin at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
 # Everything else acts on the loss through the output only. So the chain rule asks three questions of each number. **Which outputs does it
 # touch? How fast does it move each of them? What is the sum over all that are touched**, each rate times the gradient there?
 
 # %% [markdown] id="backward-values"
 # Ask them of the cat's value. In $z = 0.6\, v_{\text{cat}} + 0.3\, v_{\text{dog}} + 0.1\, v_{\text{clock}}$ each of its entries touches one
-# entry of $z$ and moves it at the rate 0.6. So its gradient is $0.6\,(1, -1)$. If there are several queries, value $j$ touches the output of
-# each query $i$, at the rate $p_{ij}$, and its gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index
-# of its left factor. Here $i$ is the first index of $P$, so $P$ is transposed:
+# entry of $z$ and moves it at the rate 0.6. So its gradient is $0.6\,(1, -1)$. If there are several queries, value $j$ touches the output
+# of each query $i$, at the rate $p_{ij}$, and its gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second
+# index of its left factor. Here $i$ is the first index of $P$, so $P$ is transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
@@ -119,15 +119,15 @@ print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
 # ## Back through the softmax
 #
 # But a weight never rises alone, because the weights of a row sum to 1. So we ask the three questions of one score. By
-# {eq}`softmax-derivative` a score that rises at the rate 1 touches every weight of its row: its own weight gains $p_j$, and every weight $l$, its own
-# too, loses $p_l\, p_j$. We multiply each rate by the cost of its weight and add up. So for one query
+# {eq}`softmax-derivative` a score that rises at the rate 1 touches every weight of its row: its own weight gains $p_j$, and every weight
+# $l$, its own too, loses $p_l\, p_j$. We multiply each rate by the cost of its weight and add up. So for one query
 #
 # $$dS_j = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
 
 # %% [markdown] id="backward-softmax-sum"
-# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. In words: the gradient of a score is its weight, times how far the cost
-# of this weight lies above the mean. For all queries at once, where $\odot$ multiplies entry by entry, and the row of ones $\mathbf{1}^\top$
-# copies $\delta_i$ along row $i$:
+# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. In words: the gradient of a score is its weight, times how far the
+# cost of this weight lies above the mean. For all queries at once, where $\odot$ multiplies entry by entry, and the row of ones
+# $\mathbf{1}^\top$ copies $\delta_i$ along row $i$:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -161,8 +161,8 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 # In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight.
 
 # %% [markdown] id="which-gains"
-# The mean cost has a shorter form. It is an average of the dot products $dZ_i \cdot v_l$, so it is the dot product of $dZ_i$ with the average
-# of the values, which is the output:
+# The mean cost has a shorter form. It is an average of the dot products $dZ_i \cdot v_l$, so it is the dot product of $dZ_i$ with the
+# average of the values, which is the output:
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
@@ -188,7 +188,8 @@ check("gain-over-mixture", my_d_scores)
 # ## Back through the scores
 #
 # The dog should get a higher score. Will its key do that, or the query? Both, and the three questions say how. The query touches all scores
-# of its row, and as $s_j = q \cdot k_j / \sqrt{d_k}$, it moves score $j$ along $k_j / \sqrt{d_k}$. So its gradient is the sum over the keys:
+# of its row, and as $s_j = q \cdot k_j / \sqrt{d_k}$, it moves score $j$ along $k_j / \sqrt{d_k}$. So its gradient is the sum over the
+# keys:
 #
 # $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}}$$
 #
@@ -299,8 +300,8 @@ print("keys of cat and clock:", *d_key)
 # $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the other score $+(1 - p)$, since the row sums to 0. So *every* step whose query is not zero
 # moves the key of the animal along the query, and the key of the thing just as far the opposite way.
 #
-# "Tired" comes with cat and with dog. It pulls both keys along its query, and pushes those of clock and stone away. So cat and dog may become
-# alike. Then "curious", which learns to find the dog, finds the cat, too. Do they become alike?
+# "Tired" comes with cat and with dog. It pulls both keys along its query, and pushes those of clock and stone away. So cat and dog may
+# become alike. Then "curious", which learns to find the dog, finds the cat, too. Do they become alike?
 
 
 # %% id="train-why-code"
@@ -322,11 +323,11 @@ figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10
 
 # %% [markdown] id="train-why"
 # They do. The picture shows keys, and queries as dashed lines: to the right you see coordinate 1 minus coordinate 3, upwards 2 minus 4.
-# Queries have the form $(a, b, -a, -b)$, so a score is a quarter of the dot product in the picture. Cat and dog begin at right angles, and the query of "tired" pulls both to
-# itself. So "curious", which goes after the dog, comes near the cat, too.
+# Queries have the form $(a, b, -a, -b)$, so a score is a quarter of the dot product in the picture. Cat and dog begin at right angles, and
+# the query of "tired" pulls both to itself. So "curious", which goes after the dog, comes near the cat, too.
 #
-# If the shared words are the reason, "curious" must fail where nothing is shared. So let "tired" meet cat and clock once more instead of dog
-# and stone. **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
+# If the shared words are the reason, "curious" must fail where nothing is shared. So let "tired" meet cat and clock once more instead of
+# dog and stone. **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
 
 
 # %% id="apart-code" tags=["predicted"]
@@ -342,8 +343,9 @@ for name, sentences in {"shared": read, "apart": apart}.items():
     print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# Without the shared sentence it is $\frac12$, though "curious" has learned to find the dog. A query gets pieces only of keys that it meets, and a key
-# only of queries that it meets. So the two halves, which began at right angles, stay so, and "curious" keeps the score 0 with cat and clock.
+# Without the shared sentence it is $\frac12$, though "curious" has learned to find the dog. A query gets pieces only of keys that it meets,
+# and a key only of queries that it meets. So the two halves, which began at right angles, stay so, and "curious" keeps the score 0 with cat
+# and clock.
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
@@ -362,8 +364,9 @@ print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 # %% [markdown] id="own-list-answer"
 # <details><summary>Our sentence</summary>
 #
-# `(tired, [cat, stone])` gives 0.79, and so does `(tired, [stone, cat])`, where both signs flip. The first pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
-# avoid the stone, so its query turns towards that of "tired", and finds the cat there.
+# `(tired, [cat, stone])` gives 0.79, and so does `(tired, [stone, cat])`, where both signs flip. The first pulls the cat's key along the
+# query of "tired" and pushes the stone's away. "Curious" learns to avoid the stone, so its query turns towards that of "tired", and finds
+# the cat there.
 #
 # </details>
 
@@ -385,9 +388,10 @@ verify_lesson("gradients")
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row.
 #
-# What does a step teach attention to look at? At values that cost less than the mean and have some weight: each pulls the query
-# towards its key, and its key towards the query (unless others pull harder). So the query of "tired" made the cat like the dog, and
-# "curious", which had learned to find the dog, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# What does a step teach attention to look at? At values that cost less than the mean and have some weight: each pulls the query towards its
+# key, and its key towards the query (unless others pull harder). So the query of "tired" made the cat like the dog, and "curious", which
+# had learned to find the dog, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries,
+# keys and values.
 
 # %% [markdown] id="by-entry"
 # ## Deeper: entry by entry
@@ -415,7 +419,8 @@ verify_lesson("gradients")
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
-# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it with one score of 9:
+# So a score with a very small or a very large weight has hardly any gradient, unless the costs differ very much. Try it with one score of
+# 9:
 
 # %% id="backward-softmax-alive"
 from attn_course import alive
@@ -456,8 +461,8 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
 #
-# The two products of the forward pass take $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
-# each product has two factors, and each factor needs a gradient:
+# The two products of the forward pass take $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four,
+# because each product has two factors, and each factor needs a gradient:
 #
 # $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
 #

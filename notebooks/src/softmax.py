@@ -73,8 +73,8 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings have
-# such probabilities, with minus the energy as the score.
+# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings
+# have such probabilities, with minus the energy as the score.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
@@ -192,17 +192,18 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer its steps come to 2.
+# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer its steps come to
+# 2.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now the loser, the squared error. Its slopes along the *weights* are $s_i - \delta_{iy}$, just what cross-entropy has along the *scores*. But
-# a step moves scores. This is the short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes that
-# never pass 1 cannot make up for it.
+# Now the loser, the squared error. Its slopes along the *weights* are $s_i - \delta_{iy}$, just what cross-entropy has along the *scores*.
+# But a step moves scores. This is the short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes
+# that never pass 1 cannot make up for it.
 #
-# To see how weights follow, raise the score of "tired" in the row of "it" a little. The weights sum to 1, so others have to pay. **Predict**
-# who pays most: "because" with the same score, "cat" with the weight 0.95, or all the same?
+# To see how weights follow, raise the score of "tired" in the row of "it" a little. The weights sum to 1, so others have to pay.
+# **Predict** who pays most: "because" with the same score, "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = weights_of(it)
@@ -217,8 +218,8 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 
 # %% [markdown] id="jacobian"
 # Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
-# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the average rate of the scores. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves as fast as score $i$
-# outruns this average, and $s_i$ itself moves $s_i$ times as fast:
+# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the average rate of the scores. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves as fast as score
+# $i$ outruns this average, and $s_i$ itself moves $s_i$ times as fast:
 #
 # $$\frac{d s_i}{dt} = s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)$$
 #
@@ -284,8 +285,8 @@ figures.covariance(models, rates, models - right)
 
 # %% [markdown] id="covariance-seen"
 # In the sure model the cross lies on the large dot, whose rectangle is a speck, and the other rectangle counts with the weight 0.01.
-# Cross-entropy pulls the small dot down to $-100$, and so makes up for its weight. The squared error cannot, because its slopes stay between
-# $-1$ and 1.
+# Cross-entropy pulls the small dot down to $-100$, and so makes up for its weight. The squared error cannot, because its slopes stay
+# between $-1$ and 1.
 
 # %% [markdown] id="vjp"
 # ## The lemma at work
@@ -299,16 +300,16 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# The average of the rates is $s_j$, and the average product is $s_j g_j$. So the slope is $s_j g_j - \mathrm{E}_s[g]\, s_j$, and the function
-# returns `weights * (gradient - weights @ gradient)`.
+# The average of the rates is $s_j$, and the average product is $s_j g_j$. So the slope is $s_j g_j - \mathrm{E}_s[g]\, s_j$, and the
+# function returns `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="own"
 # So the slope along a score is $s_j\,(g_j - \mathrm{E}_s[g])$. At $(12, 1, 0)$ the squared error has about $g = (1, 0, -1)$, with the
-# average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so the
-# slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
+# average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so
+# the slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
 #
-# Race again with these slopes, and with a third loss that is yours to change. First it is $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has
-# no bound either. Is that enough?
+# Race again with these slopes, and with a third loss that is yours to change. First it is $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$
+# has no bound either. Is that enough?
 
 
 # %% id="own-waits"
@@ -330,12 +331,12 @@ for name, g in along.items():
         print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put $-1 / s_y^2$ into the line `mine`:
-# it wins in one step, but look at the third score.
+# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put $-1 / s_y^2$ into the line
+# `mine`: it wins in one step, but look at the third score.
 #
-# The lemma serves the chatbot as well: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1, the
-# scores $\beta z$ move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the variance
-# of the scores. So it does, on average, unless all scores are equal.
+# The lemma serves the chatbot as well: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1,
+# the scores $\beta z$ move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the
+# variance of the scores. So it does, on average, unless all scores are equal.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -370,9 +371,9 @@ verify_lesson("softmax")
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have told him to call
-# it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth $T$
-# points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have told him to
+# call it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth
+# $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
 
 # %% id="compromise-code"
 from attn_course.reference import softmax

@@ -47,8 +47,8 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key, which tells a query nothing
-# new: the keys differ as before, and all its scores change by the same number. Say it is 5.
+# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. They differ as before,
+# and all scores of a query change by the same number, here 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -336,7 +336,7 @@ for name, g in along.items():
 #
 # The lemma serves the chatbot as well: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1,
 # the scores $\beta z$ move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the
-# variance of the scores. So it does, on average, unless all scores are equal.
+# variance of the scores. So it does on average.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -505,7 +505,7 @@ figures.softmax_explorable()
 # ## Sources, and what to read next
 #
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
-# - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann is said to have told him is in M. Tribus and E. C. McIrvine
+# - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. Von Neumann's advice is told by M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
 # - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640:
 #   the race with networks, when the squared error was the custom.

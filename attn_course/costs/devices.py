@@ -110,20 +110,6 @@ def ring_step_pairs(length: int, n_devices: int, *, order: str = "zigzag", is_ca
     ]
 
 
-def ring_idle_pairs(length: int, n_devices: int, *, order: str = "zigzag", is_causal: bool = True) -> int:
-    r"""Return the pairs that devices could compute while they wait for the slowest one, summed over steps and devices.
-
-    .. math:: \sum_s \Bigl( n \max_r N_{rs} - \sum_r N_{rs} \Bigr)
-
-    `order`, `is_causal`: those of `ring_step_pairs`. Zigzag has none where 2 n divides the length, contiguous parts nearly half of all,
-    Eq. contiguous-busy-share.
-
-    >>> [ring_idle_pairs(1024, 8, order=order) / 1024**2 for order in ("contiguous", "striped", "zigzag")]
-    [0.4375, 0.00341796875, 0.0]
-    """
-    return sum(n_devices * max(step) - sum(step) for step in ring_step_pairs(length, n_devices, order=order, is_causal=is_causal))
-
-
 def _runs(length: int, count: int) -> list[range]:
     """Cut positions into runs of nearly one length; the first ones have one more if it does not come out even."""
     least, more = divmod(length, count)

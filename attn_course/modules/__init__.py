@@ -9,10 +9,8 @@ from attn_course.modules.feed_forward import FeedForward
 from attn_course.modules.gated_memory import GatedMemory
 from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.latent import LatentAttention
-from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.long_context import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
-from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
@@ -31,9 +29,7 @@ __all__ = [
     "GatedMemory",
     "KeyValueCache",
     "LatentAttention",
-    "Leak",
     "LinearAttention",
-    "MeasuredCache",
     "MultiHeadAttention",
     "Place",
     "PositionalAttention",
@@ -42,8 +38,6 @@ __all__ = [
     "Transformer",
     "attention",
     "hooked",
-    "influence",
-    "leaks",
     "rope",
     "rotate_pairs",
     "sinusoidal_positions",

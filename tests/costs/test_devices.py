@@ -18,8 +18,6 @@ def test_the_pairs_of_each_step_are_those_counted_one_by_one(length, n, order, i
         for step in range(n)
     ]
     assert costs.ring_step_pairs(length, n, order=order, is_causal=is_causal) == counted
-    idle = sum(max(step) - pairs for step in counted for pairs in step)
-    assert costs.ring_idle_pairs(length, n, order=order, is_causal=is_causal) == idle
     assert sum(map(sum, counted)) == costs.attended_pairs(length, length, is_causal=is_causal)
 
 

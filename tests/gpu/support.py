@@ -1,12 +1,30 @@
 """What the tests of this room share: arrays as tensors, gradients of a call, and how results are compared."""
 
+import os
+from importlib.util import find_spec
+
 import numpy as np
+import pytest
 import torch
 
 from attn_course.gpu import attention
 from attn_course.gpu.call import validate
 from attn_course.gpu.ops import BACKENDS
 from tests.reference.support import assert_same
+
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux on x86_64")
+interpreted = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
+
+
+def normal(*shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def bool_mask(*shape):
+    """A mask whose row 1 hides everything."""
+    mask = normal(*shape, seed=9) > -0.3
+    mask[..., 1, :] = False
+    return mask
 
 
 def tensors(*arrays):

@@ -1,6 +1,5 @@
 """Under torch.autocast every backend computes what it computes on tensors cast by hand, and casts what torch's own function casts."""
 
-from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -9,14 +8,13 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attn_course.gpu import attention
-from tests.gpu.support import tensors
+from tests.gpu.support import needs_triton, tensors
 from tests.reference.support import attention_arrays
 
 NARROW = torch.bfloat16
 BIAS = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 11))).float()
 OPTIONS = [{"is_causal": True}, {"mask": BIAS > 0.0}, {"mask": BIAS, "window": (3, 4)}]
-NEEDS_TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux on x86_64")
-CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OPTIONS[2], marks=NEEDS_TRITON)]
+CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OPTIONS[2], marks=needs_triton)]
 
 
 def autocast(enabled=True):

@@ -49,17 +49,14 @@ mask=np.array(True) -> ValueError: mask must broadcast to (..., q_len, kv_len) =
 mask=some(11, 5) -> ValueError: mask must broadcast to (..., q_len, kv_len) = (..., 5, 11); got shape (11, 5)
 mask=some(5, 0) -> ValueError: mask must broadcast to (..., q_len, kv_len) = (..., 5, 11); got shape (5, 0)
 mask=some(4, 5, 11) -> ValueError: leading axes must broadcast; got mask (4,), q_offset (), query, key and value (2, 3)
-q_offset=1.5 -> TypeError: q_offset must be an integer or an ndarray of integers; got float
 q_offset=True -> TypeError: q_offset must be an integer or an ndarray of integers; got bool
 q_offset=[0, 1] -> TypeError: q_offset must be an integer or an ndarray of integers; got list
-q_offset=np.array([0.0]) -> TypeError: q_offset must be an integer or an ndarray of integers; got float64 ndarray
 q_offset=np.zeros(4, int) -> ValueError: leading axes must broadcast; got q_offset (4,), query, key and value (2, 3)
 window=3 -> TypeError: window must be a tuple (left, right); got 3
 window=[1, 0] -> TypeError: window must be a tuple (left, right); got [1, 0]
 window=(1, 0, 2) -> TypeError: window must be a tuple (left, right); got (1, 0, 2)
 window=(1.0, 0) -> TypeError: window (left) must be an integer; got float 1.0
 window=(0, -1) -> ValueError: window (right) must be 0 or more; got -1
-scale="1" -> TypeError: scale must be a number or None; got str
 scale=np.ones(3) -> TypeError: scale must be a number or None; got ndarray
 scale=True -> TypeError: scale must be a number or None; got bool
 scale=float("nan") -> ValueError: scale must be finite; got nan
@@ -129,7 +126,6 @@ query=some(6, 3) -> ValueError: query and key must share len, the axis before th
 value=some(6, 4) -> ValueError: value and key must share len, the axis before the last; got 6 and 5
 log_decay=np.zeros((6, 1)) -> ValueError: log_decay and key must share len, the axis before the last; got 6 and 5
 log_decay=np.zeros((5, 2)) -> ValueError: log_decay must have 1 or d_k = 3 features, the last axis; got 2
-log_decay=np.full((5, 1), 0.25) -> ValueError: log_decay must be at most 0 everywhere; got 0.25
 log_decay=np.full((5, 1), np.nan) -> ValueError: log_decay must be at most 0 everywhere; got nan
 form="serial" -> ValueError: form must be one of 'parallel', 'recurrent', 'chunked'; got 'serial'
 chunk=0 -> ValueError: chunk must be 1 or more; got 0
@@ -318,16 +314,12 @@ softmax_vjp(some(3, 5), np.ones(5)) -> ValueError: d_weights must have the shape
 softmax(some(3, 5), 2) -> ValueError: axis must be one of the 2 axes of scores; got 2 for shape (3, 5)
 softmax(some(3, 5), -3) -> ValueError: axis must be one of the 2 axes of scores; got -3 for shape (3, 5)
 logsumexp(some(3, 5), 2) -> ValueError: axis must be one of the 2 axes of scores; got 2 for shape (3, 5)
-softmax(some(3, 5), None) -> TypeError: axis must be an integer; got NoneType
 softmax(some(3, 5), 1.0) -> TypeError: axis must be an integer; got float
 logsumexp(some(3, 5), (0, 1)) -> TypeError: axis must be an integer; got tuple
-softmax(some(3, 5), temperature=0.0) -> ValueError: temperature must be a positive finite number; got 0.0
 softmax(some(3, 5), temperature=-1.0) -> ValueError: temperature must be a positive finite number; got -1.0
 softmax(some(3, 5), temperature=np.inf) -> ValueError: temperature must be a positive finite number; got inf
 softmax(some(3, 5), temperature=np.nan) -> ValueError: temperature must be a positive finite number; got nan
 softmax(some(3, 5), temperature=0) -> ValueError: temperature must be a positive finite number; got 0
-softmax(some(3, 5), temperature="1") -> TypeError: temperature must be a number; got str
-softmax(some(3, 5), temperature=None) -> TypeError: temperature must be a number; got NoneType
 softmax(some(3, 5), temperature=np.ones(3)) -> TypeError: temperature must be a number; got ndarray
 softmax(some(3, 5), temperature=1j) -> TypeError: temperature must be a number; got complex
 replace(some_weights(), w_query_up=np.zeros((12, 15)))

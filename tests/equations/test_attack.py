@@ -3,18 +3,9 @@
 import numpy as np
 import pytest
 
-from attn_course import numbers
 from attn_course.equations.attack import Unrelated, at_equal_sizes, mutants
-from attn_course.equations.core import Registry
 from attn_course.equations.saying import made
 from attn_course.formulas import vector
-from tests.toy_numbers import toy_numbers
-
-
-@pytest.fixture
-def toy(monkeypatch) -> Registry:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
-    return Registry()
 
 
 def copied(rng, n):

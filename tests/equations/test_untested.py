@@ -3,21 +3,17 @@ r"""A part of another wording that makes no difference in any draw is refused: a
 import numpy as np
 import pytest
 
-from attn_course import numbers
-from attn_course.equations.core import Equation, Registry
+from attn_course.equations.core import Equation
 from attn_course.equations.errors import Malformed
-from tests.toy_numbers import toy_numbers
 
 
 @pytest.fixture
-def total(monkeypatch) -> Equation:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
-
+def total(toy) -> Equation:
     def make(rng, n):
         x = rng.normal(size=n)
         return {"x": x, "n": n, "S": float(np.cumsum(x)[-1])}
 
-    return Registry().add("first", r"S = \sum_{j=1}^{n} x_j", make)
+    return toy.add("first", r"S = \sum_{j=1}^{n} x_j", make)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +74,11 @@ def test_what_decides_both_ways_and_numbers_that_matter_may_stand(total, form):
     total.check(form)
 
 
-def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(monkeypatch):
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
-
+def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(toy):
     def make(rng, n):
         return {"F": sum(1 for _ in np.ndindex(n, n)), "n": n}
 
-    equation = Registry().add("first", "F = n^2", make)
+    equation = toy.add("first", "F = n^2", make)
     for form in ("F - n n = 0", "0 = n^2 - F"):
         equation.check(form)
     with pytest.raises(Malformed, match="nothing tests it"):

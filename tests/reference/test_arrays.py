@@ -9,7 +9,6 @@ from attn_course.reference.arrays import (
     checked_floats,
     narrowed,
     require_integer,
-    require_positive,
     sum_to_shape,
     weighted_sum,
     within_range,
@@ -87,12 +86,3 @@ def test_an_integer_is_an_integer_and_large_enough(value, error):
     assert require_integer("n", np.int8(2), 2) == 2
     with pytest.raises(error, match=r"^n must be .*; got "):
         require_integer("n", value, 2)
-
-
-@pytest.mark.parametrize(
-    ("value", "error"), [(True, TypeError), (None, TypeError), ("1", TypeError), (0, ValueError), (np.nan, ValueError)]
-)
-def test_a_positive_number_is_one(value, error):
-    assert require_positive("x", np.float32(2.0)) == 2.0
-    with pytest.raises(error, match=r"^x must be .*; got "):
-        require_positive("x", value)

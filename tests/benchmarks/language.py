@@ -22,7 +22,6 @@ SENTENCE = "The sun rises in the east and"
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Return how long a call takes."""
     begun = time.perf_counter()
     call()
     return time.perf_counter() - begun
@@ -57,7 +56,6 @@ def measure(tokens: int, rounds: int, *, library: bool = True) -> dict[str, list
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=5)

@@ -20,7 +20,6 @@ class Tally:
         return 2 * self.multiplications
 
     def numbers(self, array):
-        """Return an array of counted numbers."""
         return np.vectorize(lambda value: Counted(value, self), otypes=[object])(array)
 
 
@@ -48,7 +47,6 @@ class Counted:
 
 
 def values(numbers):
-    """Return an array of counted numbers as floats."""
     return np.vectorize(float, otypes=[float])(numbers)
 
 

@@ -21,7 +21,6 @@ GRADIENT_BYTES = {torch.float64: 8, torch.float32: 4, torch.bfloat16: 4}
 
 @pytest.fixture(scope="module")
 def told():
-    """What each of four processes tells of all cases; tests loop over them, so that few processes of a test run start the four."""
     return on_devices(4, every_check, timeout_s=LIMIT_S)
 
 

@@ -31,7 +31,6 @@ def cell_pixels(matrix, mask, row, column, **options) -> np.ndarray:
 
 
 def share_of(pixels: np.ndarray, colour: str) -> float:
-    """The share of pixels within 12 levels of a colour."""
     return float((np.abs(pixels[..., :3].astype(float) - 255 * np.array(to_rgb(colour))).max(axis=-1) <= 12).mean())
 
 

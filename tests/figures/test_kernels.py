@@ -25,9 +25,7 @@ REFUSED = [
     (partial(figures.causal_tiles, 3, 3, 0, 1), "sizes must be positive"),
 ]
 
-
-class TestPictures(Pictures):
-    """Schedule and tiles."""
+TestPictures = Pictures
 
 
 @pytest.mark.parametrize("overlap", [False, True])

@@ -23,9 +23,7 @@ REFUSED = [
     (partial(figures.recall_by_age, {}), "shares must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """What is recalled of what was written when."""
+TestPictures = Pictures
 
 
 # --- the card ------------------------------------------------------------------------------------------
@@ -35,7 +33,6 @@ STORY = [("A", 1), ("B", 1), ("A", -1)]
 
 
 def read_back(angles, writes, rule, beta) -> dict[str, float]:
-    """What each key reads after the writes, by the reference."""
     keys = {name: np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))]) for name, angle in angles.items()}
     key, value = np.array([keys[name] for name, _ in writes]), np.array([[float(number)] for _, number in writes])
     if rule == "sums":

@@ -33,6 +33,4 @@ REFUSED = [
     (partial(LEAKS, {}, TRIANGLE), "influences must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """Masks and leaks."""
+TestPictures = Pictures

@@ -32,7 +32,6 @@ def page() -> Iterator[Page]:
 
 
 def made(right: str) -> tuple[Formula, JavaScript]:
-    """Return y = ... as a formula of these givens, and what writes it."""
     formula = Formula.of(rf"y = {right}", [*GIVENS, "y"], ["t"] if "t :" in right else [])
     symbols = {name: Symbol(f"$.{name}") for name in GIVENS}
     symbols |= {name: Symbol(f"$.{name}", random=f"of_{name}", weights=f"$.of_{name}") for name in RANDOM}
@@ -41,7 +40,6 @@ def made(right: str) -> tuple[Formula, JavaScript]:
 
 
 def handed(given: object) -> object:
-    """Return a given as the source expects it."""
     if isinstance(given, Outcomes):
         return given.given.raw
     raw = np.asarray(given.raw if isinstance(given, Given) else given, float).tolist()

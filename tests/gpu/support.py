@@ -28,17 +28,14 @@ def bool_mask(*shape):
 
 
 def tensors(*arrays):
-    """Tensors with memory of their own."""
     return [torch.from_numpy(np.array(array)) for array in arrays]
 
 
 def torch_options(options):
-    """The same keywords with tensors in the place of arrays."""
     return {name: torch.from_numpy(np.array(one)) if isinstance(one, np.ndarray) else one for name, one in options.items()}
 
 
 def supports(backend, arrays, options):
-    """Whether a backend takes the call."""
     return BACKENDS[backend].why_not(validate(*tensors(*arrays), **torch_options(options))) is None
 
 

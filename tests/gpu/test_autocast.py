@@ -18,18 +18,15 @@ CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OP
 
 
 def autocast(enabled=True):
-    """The context, on the CPU."""
     return torch.autocast("cpu", dtype=NARROW, enabled=enabled)
 
 
 def inputs(*dtypes):
-    """Query, key and value, by default float32, that gradients are asked of."""
     parts = tensors(*attention_arrays(d_v=7))
     return [part.to(dtype).requires_grad_() for part, dtype in zip(parts, dtypes or [torch.float32] * 3, strict=True)]
 
 
 def output_and_gradients(function, parts):
-    """What a function of these tensors gives, and the gradients of its sum."""
     output = function(*parts)
     return output, *torch.autograd.grad(output.float().sum(), parts)
 

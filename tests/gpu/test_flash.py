@@ -256,7 +256,6 @@ def test_rows_too_far_apart_for_32_bits_are_brought_together():
 
 @st.composite
 def calls(draw):
-    """Draw lengths, widths, heads and any mixture of options."""
     lengths = st.sampled_from([1, 5, 31, 32, 33, 64, 71])
     q_len, kv_len = draw(lengths), draw(lengths)
     group = draw(st.sampled_from([1, 2]))

@@ -71,7 +71,6 @@ class TestInterpreted:
 
 
 def run(program: str, **environment: str) -> str:
-    """What a fresh Python prints."""
     made = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()

@@ -15,7 +15,6 @@ def query_and_latents(heads=5, q_len=2, kv_len=149, d=27):
 
 
 def eager(query, latents, d_latent, *, kv_lengths=None, **options):
-    """The formula, with keys and values as two tensors."""
     mask = None if kv_lengths is None else torch.arange(latents.shape[1]) < kv_lengths[..., None, None]
     shared = latents[:, None]
     options = {**options, "enable_gqa": True, "return_lse": True, "backend": "eager"}

@@ -51,7 +51,6 @@ def test_another_backend_is_one_entry_more(monkeypatch):
 
 @pytest.fixture
 def told(monkeypatch):
-    """What torch's function is given."""
     found = {}
 
     def spy(query, key, value, **keywords):

@@ -85,7 +85,6 @@ def output_and_gradients(name, dtype, narrow=None):
 
 
 def error(found, wanted):
-    """How far some tensors are from others, relative to the length of all together."""
     found, wanted = (torch.cat([part.flatten().double() for part in parts]) for parts in (found, wanted))
     return ((found - wanted).norm() / wanted.norm()).item()
 

@@ -14,7 +14,6 @@ from tests.modules.support import assert_close, normal, tensors
 
 
 def drawn(length, features=5, spread=1.0):
-    """Query, unit keys, values, steps to 2, decays and a state."""
     rng = np.random.default_rng(11)
     query, key = rng.normal(size=(2, 2, 3, length, 5))
     key /= np.linalg.norm(key, axis=-1, keepdims=True)
@@ -23,7 +22,6 @@ def drawn(length, features=5, spread=1.0):
 
 
 def both(query, key, value, beta, log_decay, **options):
-    """Output and state of both rules."""
     return (
         *gated_linear_attention(query, key, value, log_decay, **options),
         *gated_delta_rule(query, key, value, beta, log_decay, **options),

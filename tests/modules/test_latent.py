@@ -22,7 +22,6 @@ FORMS = ["naive", "absorbed"]
 
 
 def layer(kind=LatentAttention, n_heads=HEADS, *, sizes=SIZES, **options):
-    """A layer in float64 whose norms have gains of their own."""
     made = kind(D_MODEL, n_heads, **sizes, **options, generator=torch.Generator().manual_seed(3)).double()
     for seed, norm in enumerate((made.norm_q, made.norm_kv)):
         if norm is not None:
@@ -43,7 +42,6 @@ def by_reference(made, x, function=reference.latent_attention, *, positions=None
 
 
 def assert_forms_agree(made, x, **call):
-    """Naive = absorbed to 1e-10, outputs and weights."""
     naive, absorbed = (made(x, form=form, return_weights=True, **call) for form in FORMS)
     for one, other in zip(naive, absorbed, strict=True):
         torch.testing.assert_close(other, one, rtol=0, atol=1e-10)

@@ -11,7 +11,6 @@ D_MODEL, D_K, D_V, HEADS, Q_LEN, KV_LEN = 7, 3, 2, 4, 5, 11
 
 
 def softmax_over_rows_of_a_column(scores):
-    """Softmax down each column: over the keys, where columns are queries."""
     powers = np.exp(scores - scores.max(axis=0))
     return powers / powers.sum(axis=0)
 

@@ -16,7 +16,6 @@ TABLES = [
 ]
 
 
-
 def test_terms_are_unique_and_names_belong_to_known_dialects():
     assert len(set(TERMS)) == len(TERMS)
     assert {name for term in GLOSSARY for name in term.names} == set(DIALECTS)

@@ -11,7 +11,6 @@ E, HEADS, BATCH, Q_LEN, KV_LEN = 6, 3, 2, 5, 7
 
 
 def drawn(d_key=E, d_value=E, bias=True):
-    """Weights of the course whose biases are not zero."""
     widths = {"w_query": (E, E), "w_key": (d_key, E), "w_value": (d_value, E), "w_output": (E, E)}
     weights = {name: normal(*shape, seed=seed) for seed, (name, shape) in enumerate(widths.items())}
     biases = {f"b_{role}": normal(E, seed=seed) for seed, role in enumerate(("query", "key", "value", "output"))}
@@ -19,7 +18,6 @@ def drawn(d_key=E, d_value=E, bias=True):
 
 
 def module(weights):
-    """torch's module with these weights, in float64."""
     kdim, vdim = (len(weights[name]) for name in ("w_key", "w_value"))
     made = torch.nn.MultiheadAttention(E, HEADS, bias="b_query" in weights, kdim=kdim, vdim=vdim, batch_first=True, dtype=torch.float64)
     state = notation.to_torch_weights(weights)

@@ -24,8 +24,6 @@ def small(seed=7, query=(2, 3, 2), key=(2, 5, 2), value=(2, 5, 3)):
     return tuple(rng.normal(size=shape) for shape in (query, key, value))
 
 
-
-
 @settings(max_examples=60)
 @given(attention_calls(), st.booleans())
 def test_any_mix_of_options_matches_autograd(call, with_lse):

@@ -8,7 +8,6 @@ more, sizes in bytes and of blocks of 1 or more: anything else raises a TypeErro
 """
 
 from attn_course.costs.cache import cache_bytes_per_token, linear_state_bytes
-from attn_course.costs.devices import head_parallel_bytes, ring_attention_bytes, ring_step_pairs
 from attn_course.costs.hybrid import hybrid_cache_bytes
 from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import projection_flops, recurrent_flops
@@ -24,15 +23,12 @@ __all__ = [
     "attention_backward_flops",
     "attention_flops",
     "cache_bytes_per_token",
-    "head_parallel_bytes",
     "hybrid_cache_bytes",
     "latent_attention_flops",
     "linear_state_bytes",
     "materialised_attention_bytes",
     "projection_flops",
     "recurrent_flops",
-    "ring_attention_bytes",
-    "ring_step_pairs",
     "tiled_attention_bytes",
     "transformer_parameters",
 ]

@@ -20,13 +20,6 @@ attended_pairs(3, 3, window=2) -> TypeError: window must be None or a tuple (lef
 attended_pairs(3, 3, window=(1, 2, 3)) -> TypeError: window must be None or a tuple (left, right); got (1, 2, 3)
 attended_pairs(3, 3, window=(-1, 0)) -> ValueError: window (left) must be 0 or more; got -1
 attended_pairs(3, 3, window=(0, 1.5)) -> TypeError: window (right) must be an integer; got float 1.5
-ring_attention_bytes(1, 0, 2, 3, 5) -> ValueError: n_devices must be 1 or more; got 0
-ring_attention_bytes(-1, 2, 2, 3, 5) -> ValueError: length must be 0 or more; got -1
-ring_attention_bytes(1, 1, 2, 3, 5, with_backward=1) -> TypeError: with_backward must be True or False; got int 1
-head_parallel_bytes(1, 3, 4, 3, 5) -> ValueError: n_devices must divide the heads of keys; got 3 and 4
-head_parallel_bytes(1, 2, 4, 3, 5, n_kv_heads=3) -> ValueError: n_kv_heads must divide n_heads; got 3 and 4
-ring_step_pairs(4, 2.0) -> TypeError: n_devices must be an integer; got float 2.0
-ring_step_pairs(4, 2, order="even") -> ValueError: order must be one of contiguous, striped, zigzag; got 'even'
 attention_flops(-2, 1, 1) -> ValueError: pairs must be 0 or more; got -2
 attention_flops(2, "8", 1) -> TypeError: d_k must be an integer; got str '8'
 attention_backward_flops(2, 1, -1) -> ValueError: d_v must be 0 or more; got -1

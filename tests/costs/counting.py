@@ -40,11 +40,6 @@ class Counted:
     def __add__(self, other):
         return Counted(self.value + float(other), self.tally)
 
-    __radd__ = __add__
-
-    def __sub__(self, other):
-        return Counted(self.value - float(other), self.tally)
-
 
 def values(numbers):
     return np.vectorize(float, otypes=[float])(numbers)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from attn_course.authoring.course import units
-from attn_course.authoring.source import is_called, parse
 from attn_course.figures.machines import tall
 from attn_course.figures.machines.whole import GROUPS, PARTS, PLACES, machine, machine_drawing
 from attn_course.lessons.start import figures as start
@@ -77,18 +76,6 @@ def test_parts_and_sizes_that_do_not_exist_are_refused(shown, name, sizes, messa
     with pytest.raises(ValueError, match=message):
         machine(name, sizes)
     assert shown == []
-
-
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.slug)
-def test_each_lesson_shows_the_machine_within_its_first_300_words(lesson):
-    words = 0
-    for cell in parse(lesson.read_source(), lesson.source_name):
-        if cell.kind == "code" and is_called(cell.text, "machine"):
-            break
-        words += len(cell.text.split()) if cell.kind == "markdown" else 0
-    else:
-        pytest.fail("there is no machine")
-    assert words <= 300
 
 
 def test_no_two_lessons_light_the_same(shown):

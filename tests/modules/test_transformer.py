@@ -131,16 +131,11 @@ def tiny(**options):
     return Transformer(5, 4, 2, 2, n_positions=6, **options)
 
 
-def two_caches(lengths):
+def call_with_caches(lengths):
     made = tiny()
     caches = made.new_cache()
     for own, length in zip(caches, lengths, strict=True):
         own.append(torch.ones(1, 2, length, 2), torch.ones(1, 2, length, 2))
-    return made, caches
-
-
-def call_with_caches(lengths):
-    made, caches = two_caches(lengths)
     return made(torch.tensor([[1]]), cache=caches)
 
 

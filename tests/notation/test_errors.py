@@ -16,15 +16,6 @@ table(style="html") -> ValueError: style must be one of text, markdown; got 'htm
 letters(style=None) -> ValueError: style must be one of text, markdown; got None
 invert_mask(np.ones(3)) -> TypeError: mask must be an ndarray of bool; got float64 ndarray
 invert_mask([True]) -> TypeError: mask must be an ndarray; got list
-from_torch_masks(np.ones((5, 7), int)) -> TypeError: attn_mask must be an ndarray of bool or float; got int64 ndarray
-from_torch_masks(np.ones(7, bool)) -> ValueError: attn_mask must have 2 or 3 axes; got shape (7,)
-from_torch_masks(np.ones((4, 5, 7), bool), n_heads=3) -> ValueError: n_heads must divide the first axis of attn_mask; got 3 and 4
-from_torch_masks(None, np.ones((2, 3, 7), bool)) -> ValueError: key_padding_mask must have 2 axes; got shape (2, 3, 7)
-from_torch_masks(np.ones((5, 7), bool), np.ones((2, 6), bool))
-    -> ValueError: attn_mask and key_padding_mask must have one batch and one number of keys; got (5, 7) and (2, 1, 1, 6)
-from_torch_masks(np.ones((6, 5, 7), bool), np.ones((3, 7), bool), n_heads=3)
-    -> ValueError: attn_mask and key_padding_mask must have one batch and one number of keys; got (2, 3, 5, 7) and (3, 1, 1, 7)
-from_torch_masks(n_heads=0) -> ValueError: n_heads must be 1 or more; got 0
 to_torch_weights([ONE]) -> TypeError: weights must be a mapping of names to arrays; got list
 to_torch_weights({**OURS, "bias_k": ONE})
     -> ValueError: weights may hold w_query, w_key, w_value, w_output, b_query, b_key, b_value, b_output; got 'bias_k'

@@ -188,6 +188,10 @@ positions=np.arange(4) -> ValueError: positions must have the axes (..., len) wi
 positions=some(2, 5) -> ValueError: positions must broadcast to (5,), the axes of x but for its features; got (2, 5)
 cache=[] -> TypeError: cache must be a KeyValueCache or None; got list
 norm_q=1.0 -> TypeError: norm_q must be callable or None; got float
+weights=replace(some_weights(), w_query_rope=some(13, 9), w_key_rope=some(11, 3))
+    -> ValueError: w_key_rope must have an even number of columns, for RoPE; got 3
+weights=replace(some_weights(), w_query_up=some(13, 0), w_key_up=some(6, 0), w_query_rope=some(13, 0), w_key_rope=some(11, 0))
+    -> ValueError: w_query_up and w_query_rope must not both be without columns
 norm_kv=lambda c: c[:1] -> ValueError: norm_kv must return an ndarray of shape (5, 6); got (1, 6)
 """,
     ),

@@ -8,6 +8,7 @@ from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.feed_forward import FeedForward
 from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.latent import LatentAttention
+from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
@@ -23,6 +24,7 @@ __all__ = [
     "FeedForward",
     "KeyValueCache",
     "LatentAttention",
+    "Leak",
     "LinearAttention",
     "MultiHeadAttention",
     "Place",
@@ -31,6 +33,8 @@ __all__ = [
     "Transformer",
     "attention",
     "hooked",
+    "influence",
+    "leaks",
     "rope",
     "rotate_pairs",
     "sinusoidal_positions",

@@ -18,6 +18,7 @@ from attn_course.reference.feed_forward import feed_forward, gelu, silu
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
 from attn_course.reference.latent_weights import LatentWeights
+from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.norms import layer_norm, rms_norm
@@ -80,6 +81,7 @@ __all__ = [
     "latent_attention",
     "latent_attention_absorbed",
     "layer_norm",
+    "leak_matrix",
     "linear_attention",
     "linear_frequencies",
     "logsumexp",

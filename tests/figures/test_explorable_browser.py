@@ -142,12 +142,8 @@ def colour(text: str) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("theme", ["true", "false"])
-def test_the_card_follows_the_theme_of_jupyterlab_and_every_cell_can_be_read(page, theme):
-    for system in ("light", "dark"):
-        page.emulate_media(color_scheme=system)
-        page.set_content(theme_page(theme))
-        paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
-        assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
+def test_every_cell_can_be_read_in_both_themes(page, theme):
+    page.set_content(theme_page(theme))
     for preset in ("Tie", "Reset", "Uniform"):
         page.get_by_role("button", name=preset).click()
         pairs = page.locator(".attn-cell").evaluate_all(

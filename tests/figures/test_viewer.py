@@ -14,13 +14,11 @@ TOKENS = ["The", " cat", " sat"]
 
 
 def drawn(*shape: int, seed: int = 0) -> np.ndarray:
-    """Causal weights of this shape."""
     terms = np.tril(np.random.default_rng(seed).exponential(size=shape))
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
 def data(card: str) -> dict:
-    """What the script of a card finds."""
     found = re.search(r"const DATA=(\{.*?\});\n?function decimal", card, re.DOTALL)
     return json.loads(found[1].replace("<\\/", "</"))
 

@@ -34,7 +34,6 @@ def test_the_smallest_and_the_largest_example_fit(sizes):
 
 
 def lit_of(name: str) -> list[bool]:
-    """Which elements are lit, in the order in which they are drawn."""
     return [shape.get("stroke-width") == "2" or "attn-lit" in shape.get("class", "") for shape in svg_of(machine_drawing(name))]
 
 

@@ -12,7 +12,6 @@ GATES = {torch.bfloat16: 4e-3, torch.float16: 5e-4, torch.float32: 1e-6, torch.f
 
 
 def wide(tensor: torch.Tensor) -> np.ndarray:
-    """Return a tensor as an array, real numbers as float64."""
     tensor = tensor.detach().cpu()
     return tensor.double().numpy() if tensor.is_floating_point() else tensor.numpy()
 

@@ -72,7 +72,6 @@ def everything(root):
 
 @pytest.fixture(scope="module")
 def found(everything):
-    """Of Hopper."""
     return {name: everything[name] for name in NAMES}
 
 

@@ -53,7 +53,6 @@ LAYERS = {
 
 
 def arguments(kind, dtype):
-    """What a layer is called with, and which of it has a gradient."""
     floats = [normal(2, 5, 12).to(dtype).requires_grad_(), normal(2, 7, 12, seed=11).to(dtype).requires_grad_()]
     return {"x": floats[:1], "pair": floats, "tokens": [SOURCE, SOURCE], "ids": [IDS]}[kind]
 

@@ -34,8 +34,6 @@ MISTAKES = {
 
 
 class Layer(nn.Module):
-    """Multi-head self-attention whose weights come from a function of scores and mask."""
-
     def __init__(self, weigh, mask):
         super().__init__()
         self.weigh, self.mask = weigh, mask
@@ -54,7 +52,6 @@ def inputs(batch=2):
 
 
 def pairs(found):
-    """(example, query, key) of leaks within examples."""
     assert all(leak.query[0] == leak.key[0] for leak in found)
     return {(leak.query[0], leak.query[1], leak.key[1]) for leak in found}
 

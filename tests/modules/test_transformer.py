@@ -20,7 +20,6 @@ KINDS = {
 
 
 def model(kind="gpt2", **options):
-    """A model whose biases and gains are not 0 and 1, and whose tables are large enough for sharp logits."""
     made = Transformer(TOKENS, D_MODEL, HEADS, LAYERS, **KINDS[kind] | options, generator=torch.Generator().manual_seed(3)).double()
     torch.manual_seed(4)
     with torch.no_grad():

@@ -19,7 +19,6 @@ def test_elu_features_are_elu_plus_one(dtype):
 
 
 def quadrature(d_k):
-    """Nodes and weights of Gauss and Hermite for a standard normal vector."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     grid = np.stack(np.meshgrid(*[nodes] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k)
     return grid, np.stack(np.meshgrid(*[weights] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k).prod(axis=-1) / (2 * math.pi) ** (d_k / 2)

@@ -41,7 +41,6 @@ def test_repeated_heads_stand_next_to_each_other(batch, n_kv_heads, length, d_he
 def problem(
     seed=7, *, batch=(2,), q_len=5, kv_len=7, d_query=11, d_key_value=13, n_heads=4, n_kv_heads=2, d_k=3, d_v=2, d_output=5, dtype="float64"
 ):
-    """Return positional arguments and biases; every axis has another length."""
     rng = np.random.default_rng(seed)
     shapes = {
         "x_query": (*batch, q_len, d_query),

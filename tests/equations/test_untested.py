@@ -28,10 +28,7 @@ def total(toy) -> Equation:
         (r"S = \sum_{j=1}^{n} x_j + 0.00000000000000001", "with 5e-18 or 2e-17 in the place of 0.00000000000000001"),
         (r"S = \sum_{j=1}^{n} x_j + |50 - n| - 50 + n", r"with 50 - n in the place of \lvert 50 - n \rvert"),
         (r"S = \sum_{j=1}^{n} x_j \quad (n < 100)", "without the condition (n < 100)"),
-        (
-            r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}",
-            r"without the case \text{otherwise}",
-        ),
+        (r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}", r"without the case \text{otherwise}"),
         (r"n S = n \sum_{j \le 100} x_j", r"without the condition j \le 100"),
     ],
 )

@@ -13,10 +13,7 @@ from tests.figures.support import Pictures, card_html, described, rows_of_card
 SHARES = {"sums": [0.75, 1.0], "delta rule": [0.5, 0.99]}  # the oldest first
 
 DRAWN = [
-    (
-        partial(figures.recall_by_age, SHARES),
-        ["for 0 and 1 pairs written since. sums: 1.00 and 0.75. delta rule: 0.99 and 0.50."],
-    ),
+    (partial(figures.recall_by_age, SHARES), ["for 0 and 1 pairs written since. sums: 1.00 and 0.75. delta rule: 0.99 and 0.50."]),
 ]
 REFUSED = [
     (partial(figures.recall_by_age, {"sums": [0.75, 1.0], "delta rule": [0.5]}), "must have shape"),

@@ -28,10 +28,7 @@ DRAWN = [
         partial(figures.two_orientations, [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]),
         ["0 cells are hidden. Left, 3 by 2", "row sums to 1. Right"],
     ),
-    (
-        partial(figures.two_orientations, [[0.25, 0.75], [0.5, 0.5]], tokens=("she", "laughs")),
-        ["0 cells are hidden. Left, 2 by 2"],
-    ),
+    (partial(figures.two_orientations, [[0.25, 0.75], [0.5, 0.5]], tokens=("she", "laughs")), ["0 cells are hidden. Left, 2 by 2"]),
 ]
 REFUSED = [
     (partial(figures.two_orientations, WEIGHTS, tokens=("she", "laughs")), r"tokens must be as many as queries and keys, \(3, 3\); got 2"),

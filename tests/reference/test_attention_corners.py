@@ -62,14 +62,6 @@ def test_offsets_and_sides_beyond_any_length_open_or_close_everything(far):
     np.testing.assert_array_equal(attention(*inputs, is_causal=True, q_offset=-far), np.zeros_like(everything))
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.uint64])
-def test_offsets_may_be_integers_of_any_kind(kind):
-    inputs = attention_arrays()
-    offset = np.array([[6], [2]], dtype=kind)
-    wanted = attention(*inputs, is_causal=True, q_offset=np.array([[6], [2]]), window=(9, 0))
-    np.testing.assert_array_equal(attention(*inputs, is_causal=True, q_offset=offset, window=(9, 0)), wanted)
-
-
 def test_a_wide_mask_is_rounded_to_the_computation_without_a_warning():
     inputs = attention_arrays(dtype="float32", batch=())
     bias = np.zeros((5, 11))

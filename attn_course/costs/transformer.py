@@ -57,9 +57,9 @@ def transformer_parameters(sizes: TransformerSizes) -> int:
     >>> transformer_parameters(TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True))
     124439808
     """
-    s: Any = sizes
-    if not isinstance(s, TransformerSizes):
-        raise TypeError(f"sizes must be TransformerSizes; got {type(s).__name__}")
+    if not isinstance(sizes, TransformerSizes):
+        raise TypeError(f"sizes must be TransformerSizes; got {type(sizes).__name__}")
+    s: Any = sizes  # whose numbers are all filled in
     shared, norm = s.d_model // s.n_heads * s.n_kv_heads, s.d_model * (2 if s.norm_bias else 1)  # shared: features of all key heads
     attention = 2 * s.d_model * (s.d_model + shared) + (2 * (s.d_model + shared) if s.bias else 0)
     units = (3 if s.gated else 2) * s.d_model * s.d_hidden + (s.d_hidden + s.d_model if s.bias else 0)

@@ -61,7 +61,7 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
         page.get_by_role("button", name=name).press("Enter")
         assert weights_shown(page) == numbers
     page.get_by_role("button", name="Tie").click()
-    expect(page.get_by_role("status")).to_contain_text("At T = 1 the weights are 0.500, 0.500, 0.000, 0.000; largest: s1 and s2.")
+    expect(page.get_by_role("status")).to_contain_text("At T = 0.1 the weights are 0.500, 0.500, 0.000, 0.000; largest: s1 and s2.")
     assert page.locator("[data-fact=norm]").inner_text() == "0.500"
     assert page.locator("[data-fact=byScore]").inner_text() == "5.000"
     page.get_by_role("button", name="Uniform").click()

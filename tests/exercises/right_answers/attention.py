@@ -135,16 +135,11 @@ RIGHT = {
     "scaled-attention": [attention_with_einsum, attention_in_torch],
     "repair-transposed-weights": [sums_row_by_row, sums_in_torch],
     "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal],
-    "read-attention-map": [
-        lambda: [1, 2, 0.95],
-        lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10]),
-        lambda: torch.tensor([1, 2, 0.95]),
-    ],
-    "query-on-its-key": [lambda: 0.269, lambda: np.exp(1) / (np.exp(1) + np.exp(2)), lambda: torch.sigmoid(torch.tensor(-1.0))],
+    "read-attention-map": [lambda: [1, 2, 0.95], lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10])],
+    "query-on-its-key": [lambda: 0.269, lambda: np.exp(1) / (np.exp(1) + np.exp(2))],
     "attention-slope": [
         lambda p, v_1, v_2, k_1, k_2: (p - p**2) * (v_2 - v_1) * (k_2 - k_1),
         lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2 - (p * v_1 + (1 - p) * v_2) * (p * k_1 + (1 - p) * k_2),
-        lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 * k_1 - v_1 * k_2 - v_2 * k_1 + v_2 * k_2),
     ],
     "centre-the-values": [
         [
@@ -162,7 +157,6 @@ RIGHT = {
         ],
     ],
     "copies-beside-another": [
-        r"\frac{n v_1 + e^{s_2 - s_1} v_2}{n + e^{s_2 - s_1}}",
         r"v_2 + \frac{n \exp(s_1)}{n \exp(s_1) + \exp(s_2)} (v_1 - v_2)",
         r"\frac{1}{n e^{s_1} + e^{s_2}} \left( n e^{s_1} v_1 + e^{s_2} v_2 \right)",
     ],

@@ -131,7 +131,7 @@ def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
 
 RIGHT = {
     "ask-the-source": [asked_one_by_one, asked_in_torch_float32],
-    "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)", r"\frac{p_j v_j - z}{p_j - 1}"],
+    "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)"],
     "cross-attention": [cross_in_torch, cross_in_float32],
     "repair-padding-both-sides": [padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
     "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32],
@@ -139,38 +139,15 @@ RIGHT = {
     "context-slope": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
         lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
-        lambda alpha, h_1, h_2, k, s: alpha - (alpha**2 - alpha) * (h_1 - h_2) * s * k,
     ],
-    "source-cache-flops": [
-        lambda: [153_600.0, 4_224.0, 280_320.0],
-        lambda: np.array([1536.0, 42.24, 2803.2]) * 100,
-        lambda: torch.tensor([153600.0, 4224.0, 280320.0]),
-    ],
-    "read-date-alignment": [
-        lambda: [2, 3, 0.18, 0.389],
-        lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18]),
-        lambda: torch.tensor([2, 3, 0.18, 0.3889]),
-    ],
+    "source-cache-flops": [lambda: [153_600.0, 4_224.0, 280_320.0], lambda: np.array([1536.0, 42.24, 2803.2]) * 100],
+    "read-date-alignment": [lambda: [2, 3, 0.18, 0.389], lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18])],
     "greedy-decoding": [writer_in_torch, writer_in_float32],
     "gradient-of-source-row": [
         r"\left( \frac{dS^\top Q W_K^\top}{\sqrt{d_k}} + P^\top dZ W_V^\top \right)_j",
-        r"(P^\top dZ)_j W_V^\top + \tfrac{1}{\sqrt{d_k}} (dS^\top Q)_j W_K^\top",
-        r"\sum_k P_{kj} dZ_k W_V^\top + d_k^{-1/2} \sum_k dS_{kj} Q_k W_K^\top",
         r"\frac{\sum_i dS_{ij} Q_i}{\sqrt{d_k}} W_K^\top + \Bigl( \sum_l P_{lj} dZ_l \Bigr) W_V^\top",
     ],
     "map-read-backwards": [
-        [
-            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
-            r"\frac{e^{S_{ij}} / \sum_l e^{S_{il}}}{e^{S_{ij}} / \sum_l e^{S_{lj}}}",
-            r"\frac{e^{S_{ij}}}{\sum_{m=1}^{T_k} e^{S_{im}}} \cdot \frac{\sum_{m=1}^{T_q} e^{S_{mj}}}{e^{S_{ij}}}",
-            r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
-        ],
-        [
-            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
-            r"\frac{1}{\sigma(S^\top)_{ji}} \frac{\exp(S_{ij})}{\sum_k \exp(S_{ik})}",
-            r"\frac{\sum_k \exp(S_{kj})}{\exp(S_{ij})} \frac{\exp(S_{ij})}{\sum_k \exp(S_{ik})}",
-            r"\frac{\sum_k \exp(S_{kj})}{\sum_k \exp(S_{ik})}",
-        ],
         [
             r"\frac{\sigma(S)_{ij}}{\sigma(S^{\top})_{ji}}",
             r"\sigma(S)_{ij} \left( \frac{(e^{S^\top})_{ji}}{\sum_l (e^{S^\top})_{jl}} \right)^{-1}",

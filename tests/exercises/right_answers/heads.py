@@ -35,11 +35,6 @@ def layer_with_zeros(heads, w_output, silent):
     return muted.transpose(0, 1).flatten(1) @ torch.from_numpy(w_output).float()
 
 
-def split_by_slices(x, n_heads):
-    width = x.shape[-1] // n_heads
-    return np.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], axis=-3)
-
-
 def split_in_torch(x, n_heads):
     return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 
@@ -181,30 +176,25 @@ RIGHT = {
     "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
-    "split-heads": [split_by_slices, split_in_torch, split_in_float32],
+    "split-heads": [split_in_torch, split_in_float32],
     "multi-head-attention": [heads_by_a_loop, heads_in_torch],
     "decoding-step-flops": [
         lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
         lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
-        lambda d, h, r, w, t: 4 * h * w * (d + t) + 4 * d * r * w,
     ],
-    "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96)), lambda: 49.9e3],
+    "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96))],
     "repair-grouped-heads": [groups_by_a_loop, groups_in_torch],
     "repair-torch-layer": [packed_in_torch, packed_in_float32],
     "output-projection-backward": [back_by_heads, back_in_torch],
-    "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
+    "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9])],
     "previous-token-head": [before_by_loops, before_in_torch],
     "cached-decoding-step": [step_head_by_head, step_in_torch],
     "layer-without-concatenation": [
-        r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",
-        r"\sum_{r=1}^{H} P_r \bigl( X ( W_V^{(r)} W_O^{(r)} ) \bigr)",
         r"\Bigl( \sum_{h=1}^{H} W_O^{(h)\top} W_V^{(h)\top} X^\top P_h^\top \Bigr)^\top",
         r"\sum_{k=0}^{H-1} \left( P_{k+1} X W_V^{(k+1)} \right) W_O^{(k+1)}",
     ],
     "row-of-grouped-head": [
-        r"(P_h)_i V_{\lfloor \frac{h}{g} \rfloor}",
         r"\left( V_{\left\lfloor h / g \right\rfloor}^\top P_h^\top \right)^\top_i",
-        r"\sum_{r=0}^{H_{kv}-1} [r = \lfloor h/g \rfloor] (P_h V_r)_i",
         r"\sum_{r} [g r \le h] [h < g r + g] (P_h)_i V_r",
     ],
 }

@@ -91,20 +91,12 @@ def delta_in_torch(query, key, value, beta, state):
 
 RIGHT = {
     "positive-random-features": [features_in_torch, features_in_float32],
-    "random-feature-crossover": [
-        lambda m, k, v: m * (2 + v / (k + v)),
-        lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v),
-        lambda m, k, v: 3 * m - m * k / (k + v),
-    ],
+    "random-feature-crossover": [lambda m, k, v: m * (2 + v / (k + v)), lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v)],
     "normalised-linear-attention": [averages_with_cumsum, averages_in_torch],
     "chunked-linear-attention": [all_at_once, chunks_in_torch],
     "repair-decay-gate": [gate_in_logarithms, gate_in_torch],
-    "read-interference": [
-        lambda: [3.6, 2, 0.37],
-        lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2]),
-        lambda: torch.tensor([3.6, 2.0, 0.37]),
-    ],
-    "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8), lambda: torch.tensor(0.844)],
+    "read-interference": [lambda: [3.6, 2, 0.37], lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2])],
+    "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8)],
     "delta-rule": [triangular_system, delta_in_torch],
     "delta-rule-multiplied-out": [
         [
@@ -122,16 +114,12 @@ RIGHT = {
         ],
     ],
     "linear-attention-without-state": [
-        r"\frac{\sum_{j=1}^{t} (q_t \cdot k_j) v_j}{\sum_{j=1}^{t} q_t \cdot k_j}",
         r"\frac{\left( \sum_{j \le t} k_j v_j^\top \right)^\top q_t}{\left( \sum_{j \le t} k_j \right) \cdot q_t}",
         r"\Bigl( \sum_{j=1}^t (k_j \cdot q_t)\, v_j \Bigr) / \Bigl( q_t \cdot \sum_{j=1}^t k_j \Bigr)",
-        r"\frac{\sum_j [j \le t] (q_t \cdot k_j) v_j}{\sum_j [j \le t] (q_t \cdot k_j)}",
     ],
     "fading-state-unrolled": [
         r"\sum_{j \le t} \Bigl( \prod_{l=j+1}^{t} a_l \Bigr) k_j v_j^\top + \Bigl( \prod_{l \le t} a_l \Bigr) S_0",
         r"\left( \prod_{l=1}^{t} a_l \right) \left( S_0 + \sum_{j=1}^{t} \frac{1}{\prod_{l=1}^{j} a_l} k_j v_j^\top \right)",
-        r"S_0 \prod_{i=1}^{t} a_i + \sum_{j=1}^{t} k_j v_j^\top \prod_{i=j+1}^{t} a_i",
-        r"\Bigl( \prod_{r=1}^t a_r \Bigr) S_0 + \sum_{i=1}^t \Bigl( \prod_{r=i+1}^t a_r \Bigr) (v_i k_i^\top)^\top",
     ],
     "one-chunk": [chunk_step_by_step, chunk_in_torch],
     "one-delta-write": [write_after_erasing, write_in_torch],

@@ -69,16 +69,10 @@ def lifted_row_by_row(g):
 
 
 RIGHT = {
-    "start-score-variance": [
-        lambda: (768 * 2 / (768 + 64)) ** 2,
-        lambda: torch.tensor(64 * (768 * 6 / 832 / 3) ** 2 / 64),
-        lambda: np.array(576 / 169),
-    ],
-    "twin-with-split-factor": [lambda: 0.2, lambda: np.float32(0.8 * 16**-0.5), lambda: torch.tensor(0.8 * (16**-0.25) ** 2)],
+    "start-score-variance": [lambda: (768 * 2 / (768 + 64)) ** 2, lambda: torch.tensor(64 * (768 * 6 / 832 / 3) ** 2 / 64)],
+    "twin-with-split-factor": [lambda: 0.2, lambda: np.float32(0.8 * 16**-0.5)],
     "where-the-scale-helps": [divisors_in_torch, divisors_from_the_covariance_of_keys],
     "sampled-row-spread": [
-        r"v - c - \frac{v - c}{n}",
-        r"\frac{(n - 1) (v - c)}{n}",
         r"v - \frac{1}{n^2} \left( n v + n (n - 1) c \right)",
         r"v - \frac{1}{n^2} \sum_{i=1}^{n} \left( v - c + \sum_{j=1}^{n} c \right)",
     ],
@@ -88,23 +82,13 @@ RIGHT = {
     ],
     "cosine-scores": [cosine_in_torch, cosine_without_nan],
     "repair-head-weights": [heads_in_torch, heads_by_log_sum_exp],
-    "query-weights-gradient": [
-        r"X^\top (c D) K",
-        r"(c\, K^\top D^\top X)^\top",
-        r"c\, (D^\top X)^\top K",
-    ],
-    "correlated-entries-variance": [
-        r"d_k (1 + (d_k - 1) \rho^2)",
-        r"d_k (1 - \rho^2) + d_k^2 \rho^2",
-        r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)",
-    ],
-    "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}", r"p\, d_k^{1/2}"],
+    "query-weights-gradient": [r"(c\, K^\top D^\top X)^\top", r"c\, (D^\top X)^\top K"],
+    "correlated-entries-variance": [r"d_k (1 - \rho^2) + d_k^2 \rho^2", r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)"],
+    "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}"],
     "unit-row-variance": [start_in_torch, start_from_squared_leads],
     "lift-the-silent": [lifted_in_torch, lifted_row_by_row],
     "weights-under-a-scale": [
-        r"\sum_{j \ne i} w_i w_j (s_i - s_j)",
         r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",
-        r"\sum_k s_k w_i (\delta_{ik} - w_k)",
         r"\tfrac{1}{c} w_i \left( \ln w_i - \sum_l w_l \ln w_l \right)",
     ],
     "score-variance-by-lines": [

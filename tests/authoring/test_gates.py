@@ -18,7 +18,6 @@ OLD = "lessons/scaling/results/scale.json belongs to an older source: run `make 
 
 @pytest.fixture
 def scaling(root) -> Written:
-    """The lesson on scaling, its notebooks unread."""
     return Written(root, next(lesson for lesson in series(root) if lesson.slug == "scaling"), {})
 
 

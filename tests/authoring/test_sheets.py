@@ -138,7 +138,6 @@ def test_the_exercise_holds_no_answer_and_no_reason():
 
 @pytest.fixture
 def lesson(tmp_path):
-    """A folder with a lesson's tasks.py, which the test writes."""
     folder = tmp_path / "attn_course" / "lessons" / "double"
     folder.mkdir(parents=True)
     return lambda source: (folder / "tasks.py").write_text(source) and tmp_path

@@ -16,13 +16,11 @@ Notebook = dict[str, Any]
 
 
 def load(root: Path, folder: str, lesson: str) -> Notebook:
-    """The exercise or the solution of a lesson."""
     (path,) = (path for path in (root / folder).glob("*.ipynb") if lesson_in(path.name) == lesson)
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def text_of(book: Notebook, cell_id: str) -> str:
-    """What stands in one cell."""
     return "".join(next(cell["source"] for cell in book["cells"] if cell["id"] == cell_id))
 
 
@@ -46,7 +44,6 @@ def with_cells(book: Notebook, *, first: str = "", after: dict[str, str] | None 
 
 
 def without(book: Notebook, *endings: str) -> Notebook:
-    """A copy without the cells whose ids end so."""
     return {**book, "cells": [cell for cell in book["cells"] if not cell["id"].endswith(endings)]}
 
 
@@ -58,7 +55,6 @@ def unmarked(book: Notebook) -> Notebook:
 
 
 def save(book: Notebook, path: Path) -> Path:
-    """Write it."""
     path.write_text(json.dumps(book), encoding="utf-8")
     return path
 

@@ -47,7 +47,6 @@ def grade(grader, root, tmp_path):
 
 
 def the_two(graded):
-    """The verdicts on the formula and on the derivation."""
     by_task = {verdict.task: verdict for verdict in graded.verdicts}
     return [by_task[task] for task in RIGHT]
 
@@ -95,7 +94,6 @@ def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
 
 @pytest.fixture
 def worker(grader):
-    """A confined process that evaluates LaTeX."""
     started = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
     yield started
     grader._workers.end(started)

@@ -41,9 +41,6 @@ def book(*cells):
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}
 
 
-# --- whole chapters ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("chapter", lessons())
 def test_every_solution_gets_full_marks_and_no_note_also_without_the_cells_that_the_exercise_gives(grade, root, chapter):
     solved = notebooks.load(root, "solutions", chapter)
@@ -193,9 +190,6 @@ def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
     assert points(grade(b"no notebook", tasks=("thrice",), lesson="toy")) == {"thrice": 0}
 
 
-# --- what learners do to notebooks ---------------------------------------------------------------------
-
-
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
     graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check"), "02_softmax.ipynb")
     assert points(graded) == full("softmax")
@@ -289,9 +283,6 @@ def test_known_mistakes_are_named_and_a_byte_order_mark_is_no_obstacle(grade, to
     assert verdicts[0].hint == "hint: you lost the sign"
 
 
-# --- files ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -319,8 +310,6 @@ def test_grading_twice_gives_the_same(grade, root):
     noisy = notebooks.answered(root, "softmax", {"entropy-by-hand": scratch})
     assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts
 
-
-# --- numbers of a student's own ------------------------------------------------------------------------
 
 ADAS = {"n": 3, "r": 4}
 OWN = "from attn_course import question\nn, r = question('entropy-by-hand')\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)"

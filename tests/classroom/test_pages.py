@@ -25,8 +25,6 @@ HOSTILE = ['<script>alert("x")<', "<img src=x onerror=alert(1)>", "\"><svg onloa
 
 
 class Reader(HTMLParser):
-    """The elements and the text of a page."""
-
     def __init__(self, text):
         super().__init__()
         self.tags, self.attributes, self.text = [], [], ""
@@ -41,7 +39,6 @@ class Reader(HTMLParser):
 
 
 def is_inert(text):
-    """Whether a page can neither run nor load anything."""
     page = Reader(text)
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
     allowed |= {"picture", "source", "table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
@@ -227,7 +224,6 @@ def test_no_two_pages_have_one_name_and_that_of_a_notebook_that_was_not_judged_s
 
 
 def shown_of(*verdicts):
-    """The text of a page that shows only these."""
     return Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", verdicts))).text
 
 
@@ -289,7 +285,6 @@ def test_the_class_report_says_what_comes_first_which_tasks_are_hard_and_what_to
 
 
 def about(**changed):
-    """What a report says of its run."""
     return {"lessons": ["softmax"], "due": None, "sandbox": "full", "version": "0", "seed": 1} | changed
 
 

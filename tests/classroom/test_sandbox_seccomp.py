@@ -27,7 +27,6 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def outcome(machine: str, call: str | int, *arguments: int, architecture: int | None = None) -> int:
-    """Run the filter as the kernel does, and return its answer."""
     number = call if isinstance(call, int) else system_calls.number(call)
     assert number is not None
     data = struct.pack("=IIQ6Q", number, architecture or MACHINES[machine], 0, *[*arguments, 0, 0, 0, 0, 0, 0][:6])

@@ -84,7 +84,6 @@ PADDING = {
 
 
 def padded(source: str, padding: str) -> str:
-    """The same function, with padding before each line of its body."""
     numbers = iter(range(1, 100))
     return re.sub(r"\n    (?=\w)", lambda _: f"\n    {padding.format(n=next(numbers))}\n    ", source)
 

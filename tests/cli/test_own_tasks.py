@@ -23,7 +23,6 @@ WRONG = "def my_largest(weights):\n    return weights.max(axis=-1)"
 
 @pytest.fixture
 def guide(root):
-    """The section of the guide."""
     text = (root / "docs" / "teachers-guide.md").read_text(encoding="utf-8")
     return text[text.index("## 5. Tasks of your own") : text.index("## What you are protected from")]
 

@@ -100,7 +100,6 @@ def test_all_but_a_few_wrong_forms_are_the_registrys():
     assert own == {"softmax-over-queries", "scaled-by-length", "scaled-by-width", "finite-fill", "heads-reshaped"}
 
 
-# ---- what the page outlines
 READS = """([inputs, name]) => MACHINE.parts.flatMap((part) => {
   const found = [], value = MACHINE.compute(inputs, name || null)[part.name];
   const walk = (inner, index) => Array.isArray(inner) ? inner.forEach((x, place) => walk(x, [...index, place]))
@@ -160,7 +159,6 @@ def test_what_stands_beside_a_twins_formula_is_what_the_machine_computes(twin: T
     np.testing.assert_allclose(beside, machine[name], rtol=1e-9, atol=1e-9)
 
 
-# ---- what the words say
 WORDS = """([inputs, names]) => names.flatMap((name) => MACHINE.parts.flatMap((part) => {
   const value = MACHINE.compute(inputs, name || null)[part.name], found = [];
   const walk = (inner, index) => Array.isArray(inner) ? inner.forEach((x, place) => walk(x, [...index, place]))
@@ -190,7 +188,6 @@ def test_every_number_is_what_its_words_come_to(page: Page):
     assert checked >= {"Q", "K", "V", "S", "A", "B", "m", "P", "Z", "O", "Y"}
 
 
-# ---- levels and lamps
 SAME = """([level, inputs]) => {
   const [machine, twin] = [null, level.twin].map((name) => Object.values(MACHINE.compute(inputs, name)).flat(9));
   return machine.every((x, place) => x === twin[place] || Math.abs(x - twin[place]) <= 1e-9 * Math.max(1, Math.abs(x)));
@@ -283,7 +280,6 @@ def test_a_leak_is_told_of_the_mask_that_was_tested(page: Page):
     assert page.evaluate(says, [inputs | {"mask": "none"}, None]) == "With a causal mask, no output depends on a later token."
 
 
-# ---- orders and the test cell
 REPLAYS = """(inputs) => MACHINE.orders.map((order) => {
   const { steps, output, bytes } = order.replay(inputs), counted = steps.reduce((sum, step) => sum + step.bytes, 0);
   return [order.id, steps.length, counted, bytes, packed(output.flat(9)), steps.map((step) => step.says)];

@@ -24,7 +24,6 @@ FOCUSED = """() => {
 
 @pytest.fixture
 def game(page: Page) -> Page:
-    """The page as somebody sees it first."""
     page.set_viewport_size({"width": 1300, "height": 900})
     page.emulate_media(reduced_motion="reduce")
     page.set_content(whole_page())
@@ -33,7 +32,6 @@ def game(page: Page) -> Page:
 
 @pytest.fixture(scope="module")
 def machine(browser: Browser) -> dict:
-    """What the machine's own script holds."""
     page = browser.new_page()
     titles = "map(({ id, title }) => ({ id, title }))"
     held = page.evaluate(f"() => {{ {broken.javascript()}; return {{ twins: MACHINE.twins.{titles}, lamps: MACHINE.lamps.{titles} }}; }}")
@@ -42,7 +40,6 @@ def machine(browser: Browser) -> dict:
 
 
 def title(those: list[dict], name: str) -> str:
-    """The title of one of several."""
     return next(one["title"] for one in those if one["id"] == name)
 
 
@@ -57,7 +54,6 @@ def capital(text: str) -> str:
 
 
 def tab_to(page: Page, name: str) -> None:
-    """Press Tab until something of this name has the focus."""
     for _ in range(40):
         if name in page.evaluate(FOCUSED):
             return
@@ -66,7 +62,6 @@ def tab_to(page: Page, name: str) -> None:
 
 
 def walk_to(page: Page, matrix: str, cell: int) -> None:
-    """Press arrow keys until a cell has the focus."""
     wanted = page.locator(f"[data-inputs] [data-part={matrix}] input").nth(cell)
     for _ in range(40):
         right, down = wanted.evaluate(
@@ -83,7 +78,6 @@ def walk_to(page: Page, matrix: str, cell: int) -> None:
 
 
 def begin(page: Page, level: int) -> None:
-    """Choose a level by keyboard."""
     page.locator("[data-nav] [aria-pressed=true]").focus()
     for _ in range(30):
         if page.evaluate(FOCUSED).startswith(f"Level {level + 1}:"):
@@ -422,7 +416,6 @@ def test_every_text_can_be_read_and_nothing_sticks_out_at_any_width(game, theme)
 
 @pytest.fixture
 def finger(browser: Browser) -> Iterator[Page]:
-    """A page on a telephone."""
     context = browser.new_context(viewport={"width": 400, "height": 800}, is_mobile=True, has_touch=True)
     yield context.new_page()
     context.close()

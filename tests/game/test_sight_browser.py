@@ -35,7 +35,6 @@ def shown(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def game(shown: Page) -> Page:
-    """The page, wide and light, whatever the test before made of it."""
     shown.set_viewport_size(WIDE)
     shown.emulate_media(color_scheme="light", reduced_motion="reduce")
     return shown

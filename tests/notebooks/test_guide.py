@@ -87,12 +87,10 @@ def in_copy(root: Path, *command: str, given: str = "") -> str:
 
 
 def attn_course(root: Path, *arguments: str) -> list[str]:
-    """The lines that attn-course prints there."""
     return in_copy(root, "-c", "from attn_course.cli import main; main()", *arguments).splitlines()
 
 
 def tried(root: Path, *edits: list) -> list[list[str]]:
-    """What the check says after each set of edits."""
     return [json.loads(line) for line in in_copy(root, "-c", TRIED, SLUG, given=json.dumps(edits)).splitlines()]
 
 
@@ -114,7 +112,6 @@ def quick_start(warm_python):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Path:
-    """A copy of the course into which the guide is typed."""
     root = tmp_path_factory.mktemp("guide")
     for folder in ("attn_course", "notebooks", "solutions", "exercises", "docs", "tests/exercises/right_answers"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -129,7 +126,6 @@ def course(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def said_before(course) -> list[str]:
-    """What the check says before anything is built."""
     return attn_course(course, "notebooks", "check", SLUG)
 
 
@@ -305,7 +301,6 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
 
 @pytest.fixture(scope="module")
 def faults(built) -> dict[str, list[str]]:
-    """What the check says of each fault."""
     return dict(zip(FAULTS, tried(built[0], *(edits for edits, _ in FAULTS.values())), strict=True))
 
 

@@ -49,8 +49,6 @@ def modules_with_examples(package: Path) -> list[str]:
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """Write a module, and import it under its own name."""
-
     def write(name, text):
         (tmp_path / f"{name}.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)

@@ -19,7 +19,6 @@ TOO_LARGE = 6e6  # bytes of the wheel
 
 
 def run(*words: object, cwd: Path, **more: str) -> str:
-    """Run a command and return what it says."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
     done = subprocess.run([str(word) for word in words], cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

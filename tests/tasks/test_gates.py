@@ -14,7 +14,6 @@ LABELS = ["softmax", "softmax-jacobian"]
 
 
 def alike(task, name, function):
-    """The task with one more known mistake."""
     return changed(task, wrong=[*task.wrong, Wrong(name, function, f"hint of {name}")])
 
 

@@ -28,7 +28,6 @@ DAMAGED = [
 
 @pytest.fixture
 def course(tmp_path):
-    """A course folder with an empty work/."""
     (tmp_path / "work" / "deep").mkdir(parents=True)
     (tmp_path / "exercises").mkdir()
     return tmp_path

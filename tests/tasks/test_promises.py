@@ -59,7 +59,6 @@ def test_a_mark_behind_the_words_of_a_promise_keeps_it(text):
 
 @cache
 def solved(task_id: str) -> str:
-    """The cell of the solution that answers a task."""
     return answers.shown(ROOT, task_id)[1]
 
 

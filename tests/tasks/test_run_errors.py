@@ -13,8 +13,6 @@ from attn_course.tasks import run
 from attn_course.tasks.run import Call
 from tests.tasks.runs import X, run_function
 
-# --- functions that go wrong ---
-
 
 def function_from_a_cell(text, name="my_f"):
     """Define a function as a notebook does: its text known to linecache under a made-up file name."""
@@ -131,9 +129,6 @@ def test_warnings_and_floating_point_flags_of_an_answer_are_no_mistake():
         result = run_function(function)
         assert np.geterr() == before
     np.testing.assert_array_equal(result.arrays[0], np.full((2, 3), np.inf))
-
-
-# --- answers that are none yet ---
 
 
 def test_an_untouched_stub_has_no_answer_yet():

@@ -11,8 +11,6 @@ from attn_course.tasks import run
 from attn_course.tasks.run import changed_input
 from tests.tasks.runs import WRITTEN, X, run_function
 
-# --- what a function may return ---
-
 
 @pytest.mark.parametrize(
     "returned",
@@ -113,9 +111,6 @@ def test_a_generator_or_an_empty_tuple_is_no_array():
 
     assert run_function(generator).problem.endswith("got generator")
     assert run_function(lambda x: ()).arrays == ()
-
-
-# --- inputs stay as they were ---
 
 
 def write_to(x):

@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-# --- the turns ------------------------------------------------------------------------------------
-
 
 def norm_by_length(x, gain, eps):
     d = x.shape[-1]
@@ -25,9 +23,6 @@ def allowed_by_places(new, kept):
 
 def allowed_in_torch(new, kept):
     return torch.ones(new, kept + new).tril(kept)
-
-
-# --- the block ------------------------------------------------------------------------------------
 
 
 def block_row_by_row(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, w_gate, w_in, w_out):
@@ -57,9 +52,6 @@ def block_in_torch(*arrays):
     return x + (functional.silu(read @ w_gate) * (read @ w_in)) @ w_out
 
 
-# --- backward through the norm --------------------------------------------------------------------
-
-
 def backward_by_jacobian(x, gain, eps, d_output):
     d, found = x.shape[-1], np.empty_like(x)
     for place in np.ndindex(x.shape[:-1]):
@@ -74,9 +66,6 @@ def backward_in_torch(x, gain, eps, d_output):
     r = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     w = d_output * gain
     return r * w - r**3 * x * (x * w).sum(-1, keepdim=True) / x.shape[-1]
-
-
-# --- the loss, and what is drawn ------------------------------------------------------------------
 
 
 def loss_with_logaddexp(logits, ids):

@@ -47,14 +47,6 @@ def test_an_edit_by_hand_is_found(built, name, old, new, cell, message):
     assert all("\n" not in str(problem) for problem in problems)
 
 
-def test_a_finding_reads_as_one_line_that_names_notebook_and_cell(built):
-    built.edit(EXERCISE, "my_slope = ...", "my_slope = 2")
-    (problem,) = built.check()
-    assert str(problem) == (
-        "exercises/ex_02_double.ipynb [slope-of-double]: line 1: wanted 'my_slope = ...  # your answer', got 'my_slope = 2  # your answer'"
-    )
-
-
 def test_a_finding_shows_where_two_long_lines_part(built):
     built.edit("notebooks/src/double.py", "# Twice is", f"# {'Very, ' * 40}twice is")
     built.build()

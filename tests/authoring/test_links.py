@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from attn_course.authoring.links import dead_links, links_in
+from attn_course.authoring.links import dead_links
 
 
 def dead(markdown, root):
@@ -56,7 +56,3 @@ def test_a_dead_link_is_a_problem_of_its_cell(built):
     built.build()
     (problem,) = built.check()
     assert (problem.cell, problem.message) == ("title", "wanted links to files that exist, got '../work/ex_03_half.ipynb'")
-
-
-def test_links_are_found_in_each_form():
-    assert links_in("[a](b 'title') ![c](<d>) <a href='e'>") == ["b", "d", "e"]

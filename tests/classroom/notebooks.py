@@ -1,14 +1,11 @@
 """Notebooks as learners hand them in: a chapter's exercise with answers put into it, and whatever else they did to it."""
 
 import copy
-import importlib
-import inspect
 import json
 from pathlib import Path
 from typing import Any
 
 from attn_course.numbers import lesson_in
-from attn_course.tasks import all_tasks
 from attn_course.tasks.registry import declared_tasks
 from tests.classroom.toy import cell
 
@@ -57,24 +54,3 @@ def unmarked(book: Notebook) -> Notebook:
 def save(book: Notebook, path: Path) -> Path:
     path.write_text(json.dumps(book), encoding="utf-8")
     return path
-
-
-def in_style(root: Path, lesson: str, style: int) -> Notebook:
-    """A chapter answered by right answers number `style` of tests/exercises/right_answers, or the last if there are fewer."""
-    module = importlib.import_module(f"tests.exercises.right_answers.{lesson}")
-    answers = {}
-    for task in all_tasks(lesson):
-        function = module.RIGHT[task.id][style % len(module.RIGHT[task.id])]
-        if task.wants_latex:
-            answers[task.id] = f"{task.entry} = {function!r}"
-            continue
-        name = function.__name__
-        if name == "<lambda>":
-            name = f"RIGHT[{task.id!r}][{style % len(module.RIGHT[task.id])}]"
-        arguments = "" if task.wants_function else f"({', '.join(task.symbols)})"
-        answers[task.id] = f"{task.entry} = {name}{arguments}"
-    lines = [line for line in inspect.getsource(module).splitlines() if not line.startswith("from attn_course")]  # given in the notebook
-    book = answered(root, lesson, answers)
-    given = [old for old in book["cells"] if old["id"].endswith("-given")]
-    rest = [old for old in book["cells"] if old not in given]
-    return {**book, "cells": [*given, cell("\n".join(lines), "own"), *rest]}

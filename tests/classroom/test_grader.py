@@ -109,13 +109,6 @@ def test_a_repair_is_looked_for_in_every_cell_that_defines_its_name(grade, root)
     assert judged(notebooks.unmarked(exercise)).message.startswith("tempered_weights has no answer yet")
 
 
-@pytest.mark.parametrize("style", range(2))
-@pytest.mark.parametrize("chapter", ["softmax", "masking", "attention", "heads", "cross_attention"])
-def test_right_answers_in_two_styles_get_full_marks(grade, root, chapter, style):
-    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter}_style.ipynb")
-    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
-
-
 def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
     path = notebooks.save(notebooks.load(root, "solutions", "softmax"), tmp_path / "02.ipynb")
     other = beside(grader, seed=12)
@@ -207,31 +200,6 @@ def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
     assert sum("marked" in note for note in graded.notes) == 1
 
 
-def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
-    solved = notebooks.load(root, "solutions", "softmax")
-    own = notebooks.with_cells(
-        solved,
-        first=(
-            "%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\n"
-            "verify('stable-softmax')\n!pip install numpy"
-        ),
-        after={
-            "setup": "def largest(x, axis):\n    return x.max(axis=axis, keepdims=True)",
-            "entropy-by-hand": "1 / 0",
-            "softmax-jacobian": "pip install torch",
-        },
-    )
-    answer = next(old for old in own["cells"] if old["id"] == "stable-softmax")
-    answer["source"] = (
-        "%%time\ndef my_softmax(scores, axis):\n    e = np.exp(scores - largest(scores, axis))\n    return e / e.sum(axis, keepdims=True)\n"
-    )
-    answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
-    graded = grade(own, "02_softmax.ipynb")
-    assert points(graded) == full("softmax")
-    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 9: ZeroDivisionError: division by zero"]
-    assert len(graded.notes) == 2
-
-
 def test_the_answer_is_what_its_name_stands_for_where_its_last_check_stands(grade, toy_chapter):
     cells = toy.cells(toy.RIGHT)
     later = [*cells, cell("def twice(x):\n    return x", "own")]
@@ -264,9 +232,6 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
         ("%%bash\necho", "the answer cell does not run: UnknownMagic: a %%bash cell is no Python"),
         ("twice = 3", "twice must be a function; got int 3 in the case “five numbers”"),
         ("def twice(x):\n    return 2 * y", "twice raised NameError: name 'y' is not defined in line 2 of twice: `return 2 * y`"),
-        ("def twice(x):\n    x *= 2\n    return x", "twice changed its input `x` in the case “five numbers”: work on a copy"),
-        ("def twice(x):\n    return [2.0, 4.0]", "twice must return a NumPy array or a torch tensor; got list"),
-        ("def twice(x):\n    return (2 * x).astype(int)", "twice must return float32 or float64 numbers; got an array of int64"),
         ("def twice(x):\n    return x * float('nan')", "It holds NaN"),
     ],
 )

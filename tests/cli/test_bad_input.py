@@ -14,10 +14,9 @@ def test_check_names_every_bad_file_before_it_runs_any(toy_course, attn_course):
     assert "b.ipynb: no such file" in second
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"tasks": {"twice": {"passed": "yes"}}}', '{"tasks": 7}'])
-def test_a_damaged_record_is_refused_not_overwritten(content, toy_course, attn_course):
+def test_a_damaged_record_is_refused_not_overwritten(toy_course, attn_course):
     toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
-    (toy_course / "work" / ".progress.json").write_text(content)
+    (toy_course / "work" / ".progress.json").write_text("{")
     before = tree(toy_course)
     for words in (["check"], ["progress"]):
         (line,) = refused(attn_course(*words), toy_course, before)
@@ -57,7 +56,7 @@ REFUSED = {  # words of a command line, and words of its complaint; the toy cour
     "Invalid value for '--jobs'": ["grade in --out new --jobs 0"],
     "Invalid value for '--seed'": ["grade in --out new --seed -1"],
     "--jobs and --scheduler exclude each other": ["grade in --out new --jobs 2 --scheduler tcp://x:1"],
-    "threshold must lie in (0, 1]": ["similarity in --threshold 0"],
+    "threshold must lie in (0, 1]": [f"similarity in --threshold {share}" for share in ("0", "1.5", "nan")],
     "--out: wanted a .html file": ["similarity in --out page.txt", "similarity in --out no/page.html"],
     "--providers: on this device there are ours, sdpa, eager; got 'flush'": ["bench --providers flush"],
     "--lengths: there are cases of": ["bench --lengths 9"],

@@ -17,10 +17,9 @@ COUNTED = {
 
 
 @pytest.fixture(autouse=True)
-def counted(request, monkeypatch):
-    """Five lessons with gaps between their numbers; commands that start elsewhere see those of the course."""
-    if "attn_course" not in request.fixturenames:
-        monkeypatch.setattr(numbers, "tables", lambda: COUNTED)
+def counted(monkeypatch):
+    """Five lessons with gaps between their numbers."""
+    monkeypatch.setattr(numbers, "tables", lambda: COUNTED)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +68,3 @@ def test_the_exercises_in_a_folder_are_its_chapters(tmp_path):
     for name in ("ex_04_linear.ipynb", "ex_03_scaling.ipynb", "notes.ipynb", "ex_02_softmax.py"):
         (tmp_path / "exercises" / name).touch()
     assert exercise_lessons(tmp_path) == ["scaling", "linear"]
-
-
-def test_nbgrader_prepare_takes_a_range_and_a_name(attn_course, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert attn_course("nbgrader", "prepare", ".", "--chapters", "2-3,masking").code == 0
-    assert {path.name for path in (tmp_path / "source").iterdir()} == {"softmax", "scaling", "masking"}

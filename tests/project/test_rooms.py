@@ -71,10 +71,7 @@ def test_a_folder_that_is_no_room_is_named(tmp_path):
         ("lessons/masking/tasks.py", "def answer():\n    import torch\n    return torch.ones(2)"),
         ("lessons/softmax/figures.py", "from attn_course.lessons.softmax.figures_more import points"),
         ("gpu/flash_forward.py", "import torch, triton\n@triton.jit\ndef kernel(): ..."),
-        (
-            "cli.py",
-            "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.checking import notebook_check",
-        ),
+        ("cli.py", "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.checking import notebook_check"),
         ("commands/lab.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from attn_course.tasks import Verdict"),
     ],
 )

@@ -85,9 +85,6 @@ RIGHT = {
         r"d_k^{-1/2} x \left( W_K W_Q^\top + (W_K W_Q^\top)^\top \right)",
         r"\sum_{c=1}^{d_k} \frac{(x W_K)_c (W_Q^\top)_c + (x W_Q)_c (W_K^\top)_c}{\sqrt{d_k}}",
     ],
-    "scores-of-shuffled-words": [
-        r"(\Pi S^\top \Pi^\top)^\top",
-        r"\Pi (\Pi S^\top)^\top",
-    ],
+    "scores-of-shuffled-words": [r"(\Pi S^\top \Pi^\top)^\top", r"\Pi (\Pi S^\top)^\top"],
     "turn-of-a-pair": [turned_as_complex_numbers, turned_in_float32],
 }

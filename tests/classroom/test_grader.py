@@ -11,8 +11,6 @@ from tests.classroom import notebooks, toy
 from tests.classroom.conftest import beside
 from tests.classroom.toy import cell
 
-REPAIRS = [task for chapter in lessons() for task in all_tasks(chapter) if task.kind == "repair"]
-
 
 @pytest.fixture
 def grade(grader, tmp_path):
@@ -69,31 +67,6 @@ def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, cha
         assert (verdict.task, verdict.points, verdict.mistake, verdict.hint) == (task.id, 0, None, None)
         assert verdict.message.startswith(f"{task.entry} has no answer yet")
         assert status_of(verdict, marked) == "unanswered"
-
-
-@pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
-def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
-    asked = notebooks.text_of(notebooks.load(root, "exercises", task.lesson), task.id)
-    begin, line = asked.rstrip().rsplit("return ", 1)
-    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson}.ipynb")
-    verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
-    assert not verdict.passed
-    assert "has no answer yet" not in verdict.message
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\n\n    # what is wrong here?\n\n", 1) + "  # hm\n\n",
-        lambda text: text + "\n\n\n# YOUR CODE HERE\nraise NotImplementedError()",  # as nbgrader hands it out
-    ],
-    ids=["comments and blank lines", "nbgrader's stub"],
-)
-def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
-    asked = next(task.handed_out for task in REPAIRS if task.id == "repair-softmax-temperature")
-    verdict = grade(notebooks.answered(root, "softmax", {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
-    assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
-    assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
 
 
 def test_a_repair_is_looked_for_in_every_cell_that_defines_its_name(grade, root):

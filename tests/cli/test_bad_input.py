@@ -3,7 +3,7 @@
 import pytest
 
 from tests.classroom import toy
-from tests.cli.conftest import Said, refused, tree
+from tests.cli.conftest import refused, tree
 
 
 def test_check_names_every_bad_file_before_it_runs_any(toy_course, attn_course):
@@ -86,22 +86,3 @@ def test_a_folder_outside_of_any_course_is_refused(words, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (line,) = refused(attn_course(*words), tmp_path, {})
     assert "no course here" in line
-
-
-@pytest.mark.parametrize(
-    ("said", "writes"),
-    [
-        (Said(1, "", "attn-course: no\n"), False),
-        (Said(2, "table", "attn-course: no\n"), False),
-        (Said(2, "", ""), False),
-        (Said(2, "", "attn-course: no\nattn-course: nor this\n"), False),
-        (Said(2, "", "Traceback\n"), False),
-        (Said(2, "", "attn-course: no\n"), True),
-    ],
-)
-def test_the_helper_of_these_tests_can_fail(said, writes, tmp_path):
-    before = tree(tmp_path)
-    if writes:
-        (tmp_path / "left-over").touch()
-    with pytest.raises(AssertionError):
-        refused(said, tmp_path, before)

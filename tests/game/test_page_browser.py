@@ -466,16 +466,6 @@ def test_an_arrow_names_what_its_matrix_comes_from(game):
         "P": "from S: 4 × 4",
         "Z": "from P, V: 4 × 2",
     }
-    game.evaluate(
-        "() => { const desk = document.querySelector('[data-explorable]').explorable; desk.task = 5; desk.put('mask', [], 'causal'); }"
-    )
-    found = arrows.evaluate_all(labels)
-    assert {name: found[name] for name in "BPOY"} == {
-        "B": "from S, the mask: 4 × 4",
-        "P": "from B: 4 × 4",
-        "O": "from Z, WO: 4 × 3",
-        "Y": "from X, O: 4 × 3",
-    }
 
 
 def test_a_second_number_takes_the_place_of_the_first(game):

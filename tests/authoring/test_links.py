@@ -41,7 +41,6 @@ def test_a_link_that_leads_somewhere_is_fine(course_folder, markdown):
     [
         ("[next](03_scores.ipynb)", "03_scores.ipynb"),
         ("[exercises](../work/03_scores.ipynb)", "../work/03_scores.ipynb"),
-        ("![picture](figure.png)", "figure.png"),
         ("<img src=\"figure.png\">", "figure.png"),
         ("[away](../../outside.md)", "../../outside.md"),
         ("[note]: nowhere.md", "nowhere.md"),

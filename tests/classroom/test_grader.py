@@ -203,9 +203,7 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
         ("1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
         ("doubled = 3", "the answer cell does not define twice"),
         ("%%bash\necho", "the answer cell does not run: UnknownMagic: a %%bash cell is no Python"),
-        ("twice = 3", "twice must be a function; got int 3 in the case “five numbers”"),
         ("def twice(x):\n    return 2 * y", "twice raised NameError: name 'y' is not defined in line 2 of twice: `return 2 * y`"),
-        ("def twice(x):\n    return x * float('nan')", "It holds NaN"),
     ],
 )
 def test_a_wrong_answer_says_why(grade, toy_chapter, source, message):

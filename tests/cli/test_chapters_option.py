@@ -42,11 +42,9 @@ def test_numbers_ranges_and_names_are_read(text, wanted):
     ("text", "wanted"),
     [
         ("", "--chapters: names none"),
-        (" ,,", "--chapters: names none"),
         ("two", "--chapters: there is no chapter two; there are start, scaling, self_attention"),
         ("3,-5", "there is no chapter -5"),
         ("3-", "there is no chapter 3-"),
-        ("3--5", "there is no chapter 3--5"),
         ("\N{SUPERSCRIPT TWO}", "there is no"),
         ("5-3", "'5-3' ends before it begins; wanted 3-5?"),
         ("0,99", "--chapters: there is no chapter 99; there are start, scaling, self_attention"),

@@ -18,8 +18,6 @@ DAMAGED = [
     "[]",
     "{}",
     '{"tasks": []}',
-    '{"tasks": {"stable-softmax": {"passed": 1, "points": 3}}}',
-    '{"tasks": {"stable-softmax": {"passed": true, "points": "3"}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": true, "max_points": 3, "attempts": 1, "last": ""}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3, "attempts": "many", "last": ""}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3}}',

@@ -63,7 +63,6 @@ def with_rows(rows, change):
         (TURN, lambda x: right(x) + 0.5, "Everywhere it is the right result plus 0.5."),
         (TURN, lambda x: np.abs(right(x)), "It is right but for the signs of some entries."),
         (TURN, lambda x: right(x)[::-1], "It has its rows in reverse order."),
-        (TURN, lambda x: right(x)[:, ::-1], "It has its columns in reverse order."),
         (TURN, lambda x: right(x).T.reshape(x.shape), "It is the right result transposed, reshaped to the shape that is wanted."),
         (TURN, lambda x: np.roll(right(x), 1, axis=0), "in another order: each of its columns holds the right numbers."),
         (TURN, lambda x: right(x).T, "It is the right result transposed."),

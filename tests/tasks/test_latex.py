@@ -43,6 +43,10 @@ def said(task, answer):
         ("p_{ij} (", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends\n  p_{ij} (\n"),
         ("p_{ij} = 1", "my_formula cannot be read: write only the right side, without =\n  p_{ij} = 1\n         ^"),
         (r"p_{ij} \mathrm{erfi}(g_{ij})", "my_formula cannot be read: erfi is neither given nor known; what may stand here: p, g"),
+        (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
+        (r"\hat{p}_{ij}", "my_formula cannot be read: \\hat{p} is unknown here: write p\n"),
+        (r"\sqrt{= 1}", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, found ="),
+        (r"\delta_k + \sum_k p_{ik}", "my_formula cannot be read: k is unknown here; what may stand here"),
         (
             r"\sum_k p_{ik} g_{ik} - \delta_k",
             "my_formula cannot be read: k is unknown here: \\sum over k ends before it; put its terms in parentheses\n"
@@ -281,6 +285,7 @@ def test_the_first_line_that_does_not_follow_is_named_with_what_would_mend_it(li
 def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
     assert said(DERIVATION, [SPLIT, GOAL]).message == f"line 1 of my_derivation must be where the derivation begins: `{START}`"
     assert said(DERIVATION, [START, SPLIT, OUT]).message.endswith(f"but the last is not yet `{GOAL}`")
+    assert assess(DERIVATION, [START, SPLIT, r"\frac{1}{\sum_j e^{z_j - z_i}}"]).passed, "the goal in other words"
     turned = START.replace("e^{z_i + c}", "e^{z_i + c} / 1")
     assert said(DERIVATION, [turned, SPLIT, GOAL]).message.startswith("line 1 of my_derivation must be where the derivation begins")
     few = "my_derivation gets there, but show 2 steps or more that lead to something new; it has 1"

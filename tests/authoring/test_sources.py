@@ -12,6 +12,7 @@ LESSON_REFUSALS = {
     "no id": ('# %% id="try-it"', "# %%", r"cell 4 \('print\(double\(21\)\)'\): wanted an id"),
     "an id twice": ('id="try-it"', 'id="setup"', "cell 4: wanted an id of its own, got 'setup' a second time"),
     "capitals in an id": ('id="try-it"', 'id="Try_it"', "lower-case words joined by '-', at most 64 characters, got 'Try_it'"),
+    "too long an id": ('id="try-it"', f'id="{"a" * 65}"', "at most 64 characters"),
     "other header keys": ('id="try-it"', 'id="try-it" editable=false', "only id and tags in the header of cell 'try-it', got editable"),
     "tags that are no list": ('tags=["live"]', 'tags="live"', "wanted cells that nbformat accepts, got one where 'live' is not of type"),
     "an empty cell": ("print(double(21))\n", "\n", "wanted some text in cell 'try-it', got an empty cell"),

@@ -6,10 +6,12 @@ from attn_course.modules.block import Block
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.feed_forward import FeedForward
+from attn_course.modules.gated_memory import GatedMemory
 from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
+from attn_course.modules.long_context import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
@@ -20,8 +22,12 @@ __all__ = [
     "AdditiveAttention",
     "Attention",
     "Block",
+    "CausalHeads",
+    "DifferentialAttention",
     "EncoderDecoder",
     "FeedForward",
+    "GatedAttention",
+    "GatedMemory",
     "KeyValueCache",
     "LatentAttention",
     "Leak",
@@ -30,6 +36,7 @@ __all__ = [
     "Place",
     "PositionalAttention",
     "RecurrentReader",
+    "SinkAttention",
     "Transformer",
     "attention",
     "hooked",

@@ -12,13 +12,18 @@ from attn_course.modules import (
     AdditiveAttention,
     Attention,
     Block,
+    CausalHeads,
+    DifferentialAttention,
     EncoderDecoder,
     FeedForward,
+    GatedAttention,
+    GatedMemory,
     LatentAttention,
     LinearAttention,
     MultiHeadAttention,
     PositionalAttention,
     RecurrentReader,
+    SinkAttention,
     Transformer,
 )
 from attn_course.modules.linear import delta_rule_attention, elu_features, linear_attention, unit_features
@@ -32,10 +37,16 @@ LAYERS = {
     "attention": (lambda: Attention(12, 5, 7), "x"),
     "block": (lambda: Block(12, 3, bias=True), "x"),
     "block, gated, rms norm behind": (lambda: Block(12, 3, norm="rms", norm_first=False, activation="silu", gated=True), "x"),
+    "causal heads": (lambda: CausalHeads(12, 4, n_kv_heads=2, left=2), "x"),
+    "differential": (lambda: DifferentialAttention(12, 3, layer=2), "x"),
     "additive translator": (lambda: EncoderDecoder(11, 13, d_embed=3, d_state=4), "tokens"),
     "dot translator": (lambda: EncoderDecoder(11, 13, attention="dot", d_embed=3, d_state=4), "tokens"),
     "fixed vector": (lambda: EncoderDecoder(11, 13, attention=None, d_embed=3, d_state=4), "tokens"),
     "feed forward": (lambda: FeedForward(12, bias=True), "x"),
+    "gates on the output": (lambda: GatedAttention(12, 4), "x"),
+    "gated delta rule": (lambda: GatedMemory(12, 3), "x"),
+    "gated delta rule, a gate a feature": (lambda: GatedMemory(12, 3, gates="channel", beta_max=2.0), "x"),
+    "gated sums": (lambda: GatedMemory(12, 3, rule="linear"), "x"),
     "latent, naive": (lambda: LatentAttention(12, 3, **LATENT, d_query_latent=7, form="naive"), "x"),
     "latent, absorbed": (lambda: LatentAttention(12, 3, **LATENT, form="absorbed"), "x"),
     "linear": (lambda: LinearAttention(12, 3), "x"),
@@ -47,6 +58,7 @@ LAYERS = {
     "penalties": (lambda: PositionalAttention(12, 3, slopes=[0.5, 0.25, 0.125], is_causal=True), "x"),
     "rnn": (lambda: RecurrentReader(12, 8, 2), "x"),
     "lstm": (lambda: RecurrentReader(12, 8, 2, "lstm"), "x"),
+    "sink": (lambda: SinkAttention(12, 4, left=2), "x"),
     "transformer": (lambda: Transformer(11, 12, 3, 2, n_positions=8), "ids"),
     "transformer, rotary": (lambda: Transformer(11, 12, 3, 2, norm="rms", rope_theta=100.0, tied=False), "ids"),
 }
@@ -100,7 +112,7 @@ def test_no_layer_of_the_package_is_left_out():
     assert made >= {kind for kind in public if isinstance(kind, type) and issubclass(kind, nn.Module) and kind is not modules.Place}
 
 
-MEMORIES = ("linear", "linear, unit features", "delta rule")
+MEMORIES = ("gated delta rule", "gated delta rule, a gate a feature", "gated sums", "linear", "linear, unit features", "delta rule")
 
 
 @pytest.mark.parametrize("cast", ["half", "autocast"])
@@ -175,3 +187,15 @@ def test_features_that_all_round_to_0_read_0_as_the_reference_says_with_finite_g
     assert not output.any()
     assert x.grad.isfinite().all()
     assert not layer.read(x, torch.zeros(1, 4, 5)).any()
+
+
+def test_a_gate_near_1_forgets_in_bfloat16_too():
+    """1 - 0.001 is 1 in bfloat16: decays are exponents in float32, from the projection of x on."""
+    layer = GatedMemory(12, 3).bfloat16()
+    with torch.no_grad():
+        layer.w_step.zero_()
+        layer.b_step.fill_(math.log(math.expm1(0.001)))
+        layer.log_rate.zero_()
+    log_decay = layer.log_decay(torch.ones(1, 5, 12, dtype=torch.bfloat16))
+    assert log_decay.dtype == torch.float32
+    torch.testing.assert_close(log_decay, torch.full_like(log_decay, -0.001), rtol=0.03, atol=0)

@@ -10,6 +10,7 @@ from attn_course.modules import (
     AdditiveAttention,
     Attention,
     EncoderDecoder,
+    GatedMemory,
     KeyValueCache,
     LatentAttention,
     LinearAttention,
@@ -76,6 +77,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_leaves_every_gradient_finite(m
         (LatentAttention, (128, 4), {"d_latent": 64, "d_head": 32, "d_rope": 16}, {"w_key_up": 1 / 8}),
         (RecurrentReader, (400, 300, 2), {}, {"layer.weight_ih_l0": 1 / 20}),
         (RecurrentReader, (400, 300, 2, "lstm"), {}, {}),
+        (GatedMemory, (12, 3), {}, {}),
         (Transformer, (5, 4, 2, 1), {"n_positions": 3}, {}),
     ],
 )
@@ -94,6 +96,7 @@ def test_a_seed_alone_gives_the_first_weights_and_they_have_the_promised_spread(
     ("make", "call"),
     [
         (lambda: AdditiveAttention(12, 12, 13), lambda made: made(normal(5, 12), normal(11, 12))[0]),
+        (lambda: GatedMemory(12, 3), lambda made: made(normal(2, 5, 12))),
         (lambda: Transformer(11, 12, 3, 2, **LLAMA), lambda made: made(torch.tensor([[3, 1, 4]]))),
         (lambda: MultiHeadAttention(12, 4, bias=True), lambda made: made(normal(2, 5, 12))),
         (

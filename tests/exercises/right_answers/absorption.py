@@ -87,7 +87,10 @@ RIGHT = {
     "read-bilinear-form": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
     "latent-cache-size": [lambda: (48 * 352 * 2 / 1000, 352 / 160), lambda: (33.79, 2.2)],
     "joint-key-value-compression": [joint_in_torch],
-    "absorption-break-even": [lambda t, c, k, v: 1 / (1 / t + 2 / (k + v) - 1 / c)],
+    "absorption-break-even": [
+        lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + 2 * t * c - t * (k + v)),
+        lambda t, c, k, v: 1 / (1 / t + 2 / (k + v) - 1 / c),
+    ],
     "repair-decoupled-scores": [decoupled_in_float32],
     "latent-decoding-step": [step_in_torch],
     "head-with-biases-absorbed": [absorbed_in_torch],
@@ -95,11 +98,19 @@ RIGHT = {
     "key-with-rotary-part": [wide_in_torch],
     "absorb-projections-and-biases": [
         [
+            r"(x_i W_Q + b_Q) \, \bigl( x_j W_K + b_K \bigr)^{\top}",
+            r"\bigl( x_j W_K + b_K \bigr) \bigl( x_i W_Q + b_Q \bigr)^\top",
+            r"x_j W_K (W_Q^\top x_i^\top + b_Q^\top) + b_K (x_i W_Q + b_Q)^\top",
+            r"x_j W_K W_Q^\top x_i^\top + x_j W_K b_Q^\top + b_K (x_i W_Q + b_Q)^\top",
+            r"x_j W^\top x_i^\top + x_j v^\top + b_K (x_i W_Q + b_Q)^\top",
+            r"x_i W x_j^\top + v x_j^\top + (x_i W_Q + b_Q) b_K^\top",
+        ],
+        [
             r"(x_i W_Q + b_Q)(x_j W_K + b_K)^\top",
             r"(x_i W_Q) \cdot (x_j W_K) + (x_i W_Q) \cdot b_K + b_Q \cdot (x_j W_K) + b_Q \cdot b_K",
             r"(x_i W_Q W_K^\top) \cdot x_j + (x_i W_Q) \cdot b_K + (b_Q W_K^\top) \cdot x_j + b_Q \cdot b_K",
             r"(x_i W) \cdot x_j + v \cdot x_j + (x_i W_Q + b_Q) \cdot b_K",
-        ]
+        ],
     ],
     "gauge-of-the-values": [r"\left( W_O^\top (G^\top)^{-1} \right)^\top", r"\frac{1}{2} G^{-1} (W_O + W_O)"],
     "query-that-asks-latents": [

@@ -67,15 +67,23 @@ RIGHT = {
     "read-attention-map": [lambda: [1, 2, 0.95], lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10])],
     "query-on-its-key": [lambda: 0.269, lambda: np.exp(1) / (np.exp(1) + np.exp(2))],
     "attention-slope": [
-        lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2 - (p * v_1 + (1 - p) * v_2) * (p * k_1 + (1 - p) * k_2)
+        lambda p, v_1, v_2, k_1, k_2: (p - p**2) * (v_2 - v_1) * (k_2 - k_1),
+        lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2 - (p * v_1 + (1 - p) * v_2) * (p * k_1 + (1 - p) * k_2),
     ],
     "centre-the-values": [
+        [
+            r"\sum_j p_j v_j k_j - z \bar{k}",
+            r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j",
+            r"\sum_j p_j v_j (k_j - \bar{k})",
+            r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j p_j (k_j - \bar{k})",
+            r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
+        ],
         [
             r"\sum_l p_l v_l k_l - z \bar{k}",
             r"\sum_l p_l v_l k_l - z \sum_l p_l k_l",
             r"\sum_l \left( p_l v_l - p_l z \right) k_l - \bar{k} \left( z - z \sum_l p_l \right)",
             r"\sum_l p_l (v_l - z) (k_l - \bar{k})",
-        ]
+        ],
     ],
     "copies-beside-another": [
         r"v_2 + \frac{n \exp(s_1)}{n \exp(s_1) + \exp(s_2)} (v_1 - v_2)",

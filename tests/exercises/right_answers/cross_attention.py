@@ -67,7 +67,10 @@ RIGHT = {
     "repair-padding-both-sides": [padded_in_torch_float32_row_by_row],
     "loss-over-real-tokens": [loss_in_plain_float32],
     "source-gradient": [source_gradient_in_torch_float32],
-    "context-slope": [lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s)],
+    "context-slope": [
+        lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
+        lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
+    ],
     "source-cache-flops": [lambda: [153_600.0, 4_224.0, 280_320.0], lambda: np.array([1536.0, 42.24, 2803.2]) * 100],
     "read-date-alignment": [lambda: [2, 3, 0.18, 0.389], lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18])],
     "greedy-decoding": [writer_in_torch],
@@ -77,11 +80,18 @@ RIGHT = {
     ],
     "map-read-backwards": [
         [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^{\top})_{ji}}",
+            r"\sigma(S)_{ij} \left( \frac{(e^{S^\top})_{ji}}{\sum_l (e^{S^\top})_{jl}} \right)^{-1}",
+            r"\sigma(S)_{ij} \sum_l e^{S_{lj}} / e^{S_{ij}}",
+            r"\frac{e^{S_{ij}}}{\sum_l e^{S_{il}}} \sum_l e^{S_{lj}} e^{-S_{ij}}",
+            r"\sum_l e^{S_{lj}} / \left( \sum_k e^{S_{ik}} \right)",
+        ],
+        [
             r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
             r"\frac{\sigma_l(S_{il})_j}{\sigma_l(S_{lj})_i}",
             r"\frac{e^{S_{ij}}}{\sum_{l} e^{S_{il}}} \Big/ \frac{e^{S_{ij}}}{\sum_{l} e^{S_{lj}}}",
             r"\frac{e^{S_{ij}} \sum_l e^{S_{lj}}}{e^{S_{ij}} \sum_l e^{S_{il}}}",
             r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
-        ]
+        ],
     ],
 }

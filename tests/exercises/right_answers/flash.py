@@ -67,7 +67,10 @@ PLAIN = 4 * 4096 * 128 + 4 * 4096**2
 
 RIGHT = {
     "merge-two-states": [merge_in_torch],
-    "bytes-saved-by-tiles": [lambda: (1.0153, 3.8815)],
+    "bytes-saved-by-tiles": [
+        lambda: [PLAIN / (4096 * 257 + 64 * 4096 * 256), PLAIN / (4096 * 257 + 16 * 4096 * 256)],
+        lambda: (1.0153, 3.8815),
+    ],
     "shared-key-tile-bytes": [
         lambda t, d, r, g, b: b * t * (g * (2 * d + 1) + 2 * d * t / r),
         lambda t, d, r, g, b: b * g * t * d + b * g * t * d + b * g * t + 2 * b * d * t**2 * r**-1,
@@ -89,7 +92,15 @@ RIGHT = {
             r"\sum_{k \in A} \exp(s_k - L_A + L_A - L)\, v_k + \sum_{k \in B} \exp(s_k - L_B + L_B - L)\, v_k",
             r"\exp(L_A - L) \sum_{k \in A} \exp(s_k - L_A)\, v_k + \exp(L_B - L) \sum_{k \in B} \exp(s_k - L_B)\, v_k",
             r"\exp(L_A - L)\, z_A + \exp(L_B - L)\, z_B",
-        ]
+        ],
+        [
+            r"\frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}",
+            r"\frac{1}{\sum_l e^{s_l}} \Bigl( \sum_{j \in A} e^{s_j} v_j + \sum_{j \in B} e^{s_j} v_j \Bigr)",
+            r"\frac{e^{L_A} \sum_{j \in A} e^{s_j} v_j / \sum_{l \in A} e^{s_l} + \sum_{j \in B} e^{s_j} v_j}{\sum_l e^{s_l}}",
+            r"\frac{\sum_{l \in A} e^{s_l}}{\sum_l e^{s_l}} z_A + \frac{\sum_{l \in B} e^{s_l}}{\sum_l e^{s_l}} z_B",
+            r"\frac{e^{L_A}}{e^L} z_A + \frac{e^{L_B}}{e^L} z_B",
+            r"e^{L_A - L} z_A + e^{L_B - L} z_B",
+        ],
     ],
     "update-of-divided-outputs": [
         r"\frac{\ell_i \exp(m_i) z_i + \sum_j \exp(s_{ij}) v_j}{\ell'_i \exp(m'_i)}",

@@ -115,7 +115,15 @@ RIGHT = {
             r"p_{ij} dP_{ij} \sum_{k \ne j} p_{ik} - p_{ij} \sum_{k \ne j} p_{ik} dP_{ik}",
             r"p_{ij} \sum_{k \ne j} p_{ik} (dZ_i \cdot v_j - dZ_i \cdot v_k)",
             r"p_{ij} \sum_k p_{ik} \, dZ_i \cdot (v_j - v_k)",
-        ]
+        ],
+        [
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
+            r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
+            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
+            r"p_{ij} dZ_i v_j^\top - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
+            r"p_{ij} \sum_l p_{il} dZ_i (v_j - v_l)^\top",
+            r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
+        ],
     ],
     "gradient-of-all-keys": [key_gradients_in_torch],
     "gain-over-mixture": [score_gradients_in_torch],

@@ -93,7 +93,10 @@ RIGHT = {
     "layer-without-a-head": [layer_with_zeros],
     "split-heads": [split_in_torch],
     "multi-head-attention": [heads_in_torch],
-    "decoding-step-flops": [lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d],
+    "decoding-step-flops": [
+        lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
+        lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
+    ],
     "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96))],
     "repair-grouped-heads": [groups_in_torch],
     "repair-torch-layer": [packed_in_torch],

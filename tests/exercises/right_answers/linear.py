@@ -63,11 +63,18 @@ RIGHT = {
     "delta-rule": [delta_in_torch],
     "delta-rule-multiplied-out": [
         [
+            r"S_{t-1} + \beta k (v - S_{t-1}^{\top} k)^{\top}",
+            r"S_{t-1} - \beta k (S_{t-1}^{\top} k - v)^{\top}",
+            r"S_{t-1} - \beta k (k^{\top} S_{t-1} - v^{\top})",
+            r"S_{t-1} - \beta k k^{\top} S_{t-1} + \beta k v^{\top}",
+            r"(I - \beta k k^{\top}) S_{t-1} + \beta k v^{\top}",
+        ],
+        [
             r"S_{t-1} + \beta k (v - S_{t-1}^\top k)^\top",
             r"S_{t-1} + \left( \beta k v^\top - \beta k (S_{t-1}^\top k)^\top \right)",
             r"\left( S_{t-1} - \beta k k^\top S_{t-1} \right) + \beta k v^\top",
             r"(I - \beta k k^\top) S_{t-1} + k \beta v^\top",
-        ]
+        ],
     ],
     "linear-attention-without-state": [
         r"\frac{\left( \sum_{j \le t} k_j v_j^\top \right)^\top q_t}{\left( \sum_{j \le t} k_j \right) \cdot q_t}",

@@ -66,7 +66,14 @@ RIGHT = {
             r"\frac{e^{M_j + s_j}}{\sum_{i=1}^{n} e^{M_i + s_i}}",
             r"\begin{cases} e^{s_j + 0} / \sum_{i \in A} e^{s_i} & j \in A \\ 0 & j \notin A \end{cases}",
             r"[j \in A] \frac{e^{s_j}}{\sum_{i \in A} e^{s_i}}",
-        ]
+        ],
+        [
+            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+            r"\tfrac{1}{\sum_{l=1}^{n} e^{s_l} e^{M_l}} e^{s_j} e^{M_j}",
+            r"\left( \sum_{l=1}^{n} e^{s_l} (1 - [l \notin A]) \right)^{-1} e^{s_j} (1 - [j \notin A])",
+            r"\frac{e^{s_j} - [j \notin A] e^{s_j}}{\sum_{l=1}^{n} e^{s_l} - \sum_{l \notin A} e^{s_l}}",
+            r"\frac{e^{s_j} [j \in A]}{\sum_{l \in A} e^{s_l}}",
+        ],
     ],
     "weight-behind-finite-fill": [
         r"\frac{1}{1 + e^{c} \left( \sum_{i \in A} w_i \right) / \left( \sum_{k \notin A} w_k \right)}",

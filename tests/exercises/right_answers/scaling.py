@@ -46,7 +46,10 @@ RIGHT = {
         r"v - \frac{1}{n^2} \left( n v + n (n - 1) c \right)",
         r"v - \frac{1}{n^2} \sum_{i=1}^{n} \left( v - c + \sum_{j=1}^{n} c \right)",
     ],
-    "uncentred-score-variance": [lambda d_k, m_q, m_k, v_q, v_k: d_k * v_k * (v_q + m_q**2) + d_k * m_k**2 * v_q],
+    "uncentred-score-variance": [
+        lambda d_k, m_q, m_k, v_q, v_k: d_k * ((v_q + m_q**2) * (v_k + m_k**2) - m_q**2 * m_k**2),
+        lambda d_k, m_q, m_k, v_q, v_k: d_k * v_k * (v_q + m_q**2) + d_k * m_k**2 * v_q,
+    ],
     "cosine-scores": [cosine_in_torch],
     "repair-head-weights": [heads_in_torch],
     "query-weights-gradient": [r"(c\, K^\top D^\top X)^\top", r"c\, (D^\top X)^\top K"],
@@ -65,6 +68,14 @@ RIGHT = {
             r"\sum_i \sum_j \sum_a p_a q_{ai} q_{aj} \left( \sum_b r_b k_{bi} k_{bj} \right) - (m_q \cdot m_k)^2",
             r"\mathrm{tr}((S_q + m_q m_q^\top) (S_k + m_k m_k^\top)) - (m_q \cdot m_k)^2",
             r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
-        ]
+        ],
+        [
+            r"\sum_a \sum_b p_a r_b \bigl( \sum_i q_{ai} k_{bi} \bigr) ^ 2 - \left( m_q \cdot m_k \right)^2",
+            r"\sum_i \sum_j \sum_a \sum_b p_a q_{ai} q_{aj} r_b k_{bi} k_{bj} - (m_q \cdot m_k)^2",
+            r"\sum_i \sum_j ((S_q)_{ij} + (m_q)_i (m_q)_j) \sum_b r_b k_{bi} k_{bj} - (m_q \cdot m_k)^2",
+            r"\sum_{i, j} ((S_q)_{ij} + (m_q)_i (m_q)_j) ((S_k)_{ij} + (m_k)_i (m_k)_j) - (m_q \cdot m_k)^2",
+            r"\sum_{i, j} (S_q)_{ij} (S_k)_{ij} + \sum_{i, j} (m_q)_i (S_k)_{ij} (m_q)_j + \sum_{i, j} (m_k)_i (S_q)_{ij} (m_k)_j",
+            r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
+        ],
     ],
 }

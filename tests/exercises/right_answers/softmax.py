@@ -59,7 +59,14 @@ RIGHT = {
             r"\frac{1}{\sum_j e^{z_j + c} e^{-z_i - c}}",
             r"\frac{1}{\sum_j e^{z_j - z_i}}",
             r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
-        ]
+        ],
+        [
+            r"\frac{\exp(z_i + c)}{\sum_j \exp(z_j + c)}",
+            r"\exp(z_i + c - \ln \left( \sum_j e^{z_j + c} \right))",
+            r"\exp(z_i + c - \ln \left( e^c \sum_j e^{z_j} \right))",
+            r"\exp(z_i + c - c - \ln \left( \sum_j e^{z_j} \right))",
+            r"e^{z_i} / \sum_j e^{z_j}",
+        ],
     ],
     "multiplier-to-softmax": [r"1 - \ln \left( \sum_k \exp(\beta z_k) \right)", r"\ln \left( \frac{e}{\sum_j e^{\beta z_j}} \right)"],
     "cauchy-to-exponential": [r"\left( a^k \right)^{\frac{1}{m}}", r"\exp(\frac{k}{m} \ln a)"],

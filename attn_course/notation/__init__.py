@@ -6,7 +6,7 @@ shares memory with its arguments. Weights of torch and GPT-2 are loaded by `attn
 """
 
 from attn_course.notation.glossary import DIALECTS, GLOSSARY, Term
-from attn_course.notation.masks import invert_mask
+from attn_course.notation.masks import from_torch_masks, invert_mask
 from attn_course.notation.meanings import LETTERS, Letter
 from attn_course.notation.orientation import columns_from_rows, rows_from_columns
 from attn_course.notation.tables import letters, table
@@ -19,6 +19,7 @@ __all__ = [
     "Letter",
     "Term",
     "columns_from_rows",
+    "from_torch_masks",
     "invert_mask",
     "letters",
     "rows_from_columns",

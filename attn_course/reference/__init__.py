@@ -13,7 +13,7 @@ from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
 from attn_course.reference.delta_product import delta_product_attention
 from attn_course.reference.differential import differential_attention, differential_start
-from attn_course.reference.features import elu_features, positive_random_features
+from attn_course.reference.features import draw_projections, elu_features, positive_random_features
 from attn_course.reference.feed_forward import feed_forward, gelu, silu
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
@@ -22,9 +22,9 @@ from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.norms import layer_norm, rms_norm
-from attn_course.reference.paged import PagedCache
+from attn_course.reference.paged import PagedCache, paged_attention
 from attn_course.reference.positions import rope, sinusoidal_positions
-from attn_course.reference.quantised import QuantisedCache, quantise
+from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
 from attn_course.reference.ring import device_places, ring_attention
 from attn_course.reference.rolling import RollingCache
 from attn_course.reference.rotary import (
@@ -39,6 +39,7 @@ from attn_course.reference.selection import (
     index_scores,
     native_sparse_attention,
     pool_blocks,
+    selection_error_bound,
     top_k_mask,
 )
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
@@ -70,6 +71,7 @@ __all__ = [
     "differential_attention",
     "differential_start",
     "dot_scores",
+    "draw_projections",
     "elu_features",
     "feed_forward",
     "flash_attention",
@@ -92,8 +94,10 @@ __all__ = [
     "ntk_frequencies",
     "online_softmax",
     "padding_mask",
+    "paged_attention",
     "pool_blocks",
     "positive_random_features",
+    "quantisation_error_bound",
     "quantise",
     "repeat_key_value",
     "ring_attention",
@@ -102,6 +106,7 @@ __all__ = [
     "rope_frequencies",
     "rotate_pairs",
     "scaled_dot_scores",
+    "selection_error_bound",
     "silu",
     "sink_attention",
     "sink_window_mask",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, narrowed, require_axes
+from attn_course.reference.arrays import checked_floats, described, narrowed, require_axes, require_flags, require_integer
 
 
 def elu_features(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -35,7 +35,7 @@ def positive_random_features(
               \mathbb{E}[\phi(q) \cdot \phi(k)] = e^{q \cdot k} \;\text{ for } w_r \sim \mathcal{N}(0, I)
 
     `x`: queries or keys. For the kernel exp(q . k / sqrt(d_k)), multiply both by d_k ** -0.25 first.
-    `projections`: the vectors w_r, each standard normal; the same for queries and keys.
+    `projections`: the vectors w_r, from `draw_projections`; the same for queries and keys.
 
     Returns `features`: in the common dtype of the arguments.
 
@@ -57,3 +57,32 @@ def positive_random_features(
         exponents = wide @ directions.T - 0.5 * (wide * wide).sum(axis=-1, keepdims=True)
         features = np.exp(exponents) / math.sqrt(max(len(projections), 1))
     return narrowed(features, np.result_type(x, projections))
+
+
+def draw_projections(
+    d_k: int, n_features: int, rng: np.random.Generator, *, orthogonal: bool = False
+) -> Float[np.ndarray, "n_features d_k"]:
+    """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. positive-features-are-unbiased.
+
+    `orthogonal`: make the vectors of each block of d_k orthogonal. Each on its own stays standard normal, so the
+    estimate stays unbiased, and its variance falls.
+
+    Raises TypeError if `rng` is no generator, or an option is of the wrong type; ValueError if a number is too small.
+
+    Choromanski et al. (2020), section 2.4 and Theorem 2, arXiv:2009.14794.
+
+    >>> w = draw_projections(3, 2, np.random.default_rng(0), orthogonal=True)
+    >>> w.shape, bool(abs(w[0] @ w[1]) < 1e-12)
+    ((2, 3), True)
+    """
+    d_k, n_features = require_integer("d_k", d_k, 1), require_integer("n_features", n_features, 1)
+    require_flags(orthogonal=orthogonal)
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator; got {described(rng)}")
+    drawn = rng.normal(size=(-(-n_features // d_k), d_k, d_k))  # whole blocks of d_k vectors
+    if orthogonal:
+        lengths = np.linalg.norm(rng.normal(size=drawn.shape), axis=-1, keepdims=True)
+        basis, triangle = np.linalg.qr(drawn)
+        signs = np.sign(np.diagonal(triangle, axis1=-2, axis2=-1))[:, None, :]  # without them the bases are not uniform
+        drawn = (basis * signs).swapaxes(-1, -2) * lengths
+    return drawn.reshape(-1, d_k)[:n_features]

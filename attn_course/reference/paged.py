@@ -1,11 +1,14 @@
 """A cache in blocks of fixed size: sequences hold tables of block numbers, and share blocks until one of them writes."""
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from attn_course.reference.arrays import checked_floats, require_axes, require_integer
+from attn_course.reference.attention import attention
+from attn_course.reference.tiling import merge_partial_attention
 
 
 class PagedCache:
@@ -145,3 +148,35 @@ class PagedCache:
             if pool.dtype != rows.dtype:
                 raise TypeError(f"{name} must have the dtype of the pool, {pool.dtype}; got {rows.dtype}")
         return self.pool
+
+
+def paged_attention(query: Float[np.ndarray, "*batch q_len d_k"], cache: PagedCache, sequence: Hashable, **options: Any) -> np.ndarray:
+    """Attend to a sequence block by block, where the blocks lie: no cache in one piece is ever made, Eq. paged-address.
+
+    `query`: the last q_len positions of the sequence, whose keys are in the cache already; each sees the keys up to its own.
+    `options`: scale, softcap, window and enable_gqa of `attention`.
+
+    Returns `output` (*batch, q_len, d_v).
+
+    Raises TypeError, ValueError as in `attention`; ValueError if there is no such sequence, or it is shorter than q_len.
+
+    The parts are merged by their log-sum-exps, Eq. merge-of-finished-outputs. Kwon et al. (2023), Eq. 4, arXiv:2309.06180.
+
+    >>> cache = PagedCache(n_blocks=3, block_size=2)
+    >>> cache.append(0, np.zeros((3, 1)), np.array([[3.0], [6.0], [9.0]]))
+    >>> paged_attention(np.ones((1, 1)), cache, 0)
+    array([[6.]])
+    """
+    checked_floats(query=query)
+    require_axes(2, "(..., len, features)", query=query)
+    table, length = cache._known(sequence), cache.lengths[sequence]
+    if query.shape[-2] > length:
+        raise ValueError(f"query must be no longer than its sequence, {length}; got {query.shape[-2]}")
+    parts = []
+    for number, block in enumerate(table):
+        start = number * cache.block_size
+        keys, values = (rows[..., : length - start, :] for rows in cache._block(block))
+        seen = {"is_causal": True, "q_offset": length - query.shape[-2] - start}
+        parts.append(attention(query, keys, values, **seen, **options, return_lse=True))
+    output, _ = merge_partial_attention(*zip(*parts, strict=True))
+    return output

@@ -1,4 +1,4 @@
-"""A cache of few bits: numbers rounded to steps between the least and the largest of their group."""
+"""A cache of few bits: numbers rounded to steps between the least and the largest of their group, and what that may change."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,6 +8,7 @@ from jaxtyping import Float, Integer
 
 from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer
 from attn_course.reference.cache import KeyValueCache
+from attn_course.reference.similarity import checked_scale
 
 Shared = Literal["token", "channel"]
 
@@ -62,6 +63,40 @@ def quantise(x: Float[np.ndarray, "*batch len features"], bits: int, shared_by: 
     step = (wide.max(axis=axis, keepdims=True) - least) / wide.dtype.type(levels)
     codes = np.floor((wide - least) / np.where(step > 0, step, 1) + wide.dtype.type(0.5)).clip(0, levels)
     return Quantised(codes.astype(np.uint8 if levels < 256 else np.uint16), step, least)
+
+
+def quantisation_error_bound(
+    query: Float[np.ndarray, "*#batch q_len d_k"], keys: Quantised, values: Quantised, scale: float | None = None
+) -> Float[np.ndarray, "*batch q_len"]:
+    r"""Bound what rounding can have changed in any entry of the output of attention, Eq. quantised-output-error.
+
+    .. math:: \max_j \tfrac{1}{2} \Delta_j + \tanh\Bigl(\frac{\varepsilon}{2}\Bigr) \max_{i,j,c} (\hat v_{ic} - \hat v_{jc}),
+        \qquad \varepsilon = \max_j \tfrac{1}{2}\, \alpha \sum_c |q_c|\, \Delta_{jc}
+
+    `query`: those that attend to the restored keys and values; hidden keys count too.
+    `scale`: alpha, the factor of the scores; 1 / sqrt(d_k) if left out.
+
+    Returns `bound`: for each query, largest over the features.
+
+    Raises TypeError, ValueError if an argument is not as `attention` wants it.
+
+    Scores that move by up to epsilon move weights by up to 2 tanh(epsilon / 2) in sum: the Jacobian of softmax, followed along the
+    way, Eq. weights-under-score-errors. Nothing but the cache is needed, not what was rounded.
+
+    >>> keys, values = (quantise(np.array([[0.0], [3.0]]), 2, "channel") for _ in "kv")
+    >>> quantisation_error_bound(np.array([[0.0]]), keys, values)
+    array([0.5])
+    """
+    (q,) = checked_floats(query=query)
+    require_axes(2, "(..., len, features)", query=query)
+    if q.shape[-1] != keys.codes.shape[-1]:
+        raise ValueError(f"query must have d_k features, {keys.codes.shape[-1]}; got {q.shape[-1]}")
+    steps = np.broadcast_to(keys.step, keys.codes.shape)
+    moved = abs(checked_scale(scale, q.shape[-1])) / 2 * np.abs(q) @ steps.swapaxes(-1, -2)
+    restored = values.restored()
+    spread = (restored.max(axis=-2) - restored.min(axis=-2)).max(axis=-1)
+    bound = values.step.max(axis=(-2, -1))[..., None] / 2 + np.tanh(moved.max(axis=-1) / 2) * spread[..., None]
+    return narrowed(bound, q.dtype)
 
 
 class QuantisedCache:

@@ -1,11 +1,11 @@
-"""Attention to a few keys that something cheaper has chosen."""
+"""Attention to a few keys that something cheaper has chosen, and what the rest would have added."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer
+from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer, require_mask_shape
 from attn_course.reference.attention import attention
 from attn_course.reference.masks import causal_mask
 
@@ -85,6 +85,38 @@ def pool_blocks(x: Float[np.ndarray, "*batch len features"], block: int) -> Floa
     starts = np.arange(0, x.shape[-2], require_integer("block", block, 1))
     means = [wide[..., start : start + block, :].mean(axis=-2) for start in starts]
     return narrowed(np.stack(means, axis=-2) if means else wide, x.dtype)
+
+
+def selection_error_bound(
+    weights: Float[np.ndarray, "*#batch q_len kv_len"],
+    mask: np.ndarray,
+    value: Float[np.ndarray, "*#batch kv_len d_v"],
+) -> Float[np.ndarray, "*batch q_len"]:
+    r"""Bound what attention to the chosen keys alone changes in any entry of the output, Eq. selection-error-bound.
+
+    .. math:: |z_c - z^A_c| \le \varepsilon\, (\max_j v_{jc} - \min_j v_{jc}), \qquad \varepsilon = \sum_{j \notin A} p_j
+
+    `weights`: p, of attention to all keys.
+    `mask` (*#batch, #q_len, #kv_len) or (#kv_len,): True for the chosen keys, A.
+    `value`: those of all keys.
+
+    Returns `bound`: for each query, largest over the features.
+
+    Raises TypeError, ValueError if an argument is not of its kind, or the arguments do not fit.
+
+    >>> selection_error_bound(np.array([[0.7, 0.2, 0.1]]), np.array([[True, True, False]]), np.array([[1.0], [2.0], [6.0]]))
+    array([0.5])
+    """
+    p, v = checked_floats(weights=weights, value=value)
+    require_axes(2, "(..., len, features)", weights=p, value=v)
+    if not isinstance(mask, np.ndarray) or mask.dtype != bool:
+        raise TypeError(f"mask must be an ndarray of bool; got {getattr(mask, 'dtype', type(mask).__name__)}")
+    require_mask_shape(mask, *p.shape[-2:])
+    if v.shape[-2] != p.shape[-1]:
+        raise ValueError(f"value must have kv_len rows, {p.shape[-1]}; got {v.shape[-2]}")
+    left_out = np.where(mask, 0.0, p).sum(axis=-1)
+    spread = (v.max(axis=-2) - v.min(axis=-2)).max(axis=-1)
+    return narrowed(left_out * spread[..., None], np.result_type(weights, value))
 
 
 def native_sparse_attention(

@@ -11,6 +11,7 @@ E, HEADS, BATCH, Q_LEN, KV_LEN = 6, 3, 2, 5, 7
 
 
 def drawn(d_key=E, d_value=E, bias=True):
+    """Weights of the course whose biases are not zero."""
     widths = {"w_query": (E, E), "w_key": (d_key, E), "w_value": (d_value, E), "w_output": (E, E)}
     weights = {name: normal(*shape, seed=seed) for seed, (name, shape) in enumerate(widths.items())}
     biases = {f"b_{role}": normal(E, seed=seed) for seed, role in enumerate(("query", "key", "value", "output"))}
@@ -18,6 +19,7 @@ def drawn(d_key=E, d_value=E, bias=True):
 
 
 def module(weights):
+    """torch's module with these weights, in float64."""
     kdim, vdim = (len(weights[name]) for name in ("w_key", "w_value"))
     made = torch.nn.MultiheadAttention(E, HEADS, bias="b_query" in weights, kdim=kdim, vdim=vdim, batch_first=True, dtype=torch.float64)
     state = notation.to_torch_weights(weights)
@@ -51,21 +53,56 @@ def test_square_weights_used_without_transposing_would_be_noticed():
         assert_differs(reference.multi_head_attention(x, x, **(right | change), n_heads=HEADS), wanted)
 
 
-HIDDEN = ~np.tri(Q_LEN, KV_LEN, dtype=bool)
+MASKS = {
+    "none": (None, None),
+    "causal": (~np.tri(Q_LEN, KV_LEN, dtype=bool), None),
+    "padding": (None, np.arange(KV_LEN) >= np.array([[4], [6]])),
+    "causal and padding": (~np.tri(Q_LEN, KV_LEN, dtype=bool), np.arange(KV_LEN) >= np.array([[4], [6]])),
+    "one for each head": (normal(BATCH * HEADS, Q_LEN, KV_LEN) > 0.5, None),
+    "one for each head and padding": (normal(BATCH * HEADS, Q_LEN, KV_LEN - 1) > 0.5, np.arange(KV_LEN - 1) >= np.array([[4], [6]])),
+    "added": (normal(Q_LEN, KV_LEN), None),
+    "added for each head": (normal(BATCH * HEADS, Q_LEN, KV_LEN), None),
+    "added and padding": (normal(Q_LEN, KV_LEN), np.where(np.arange(KV_LEN) >= np.array([[4], [6]]), -np.inf, 0.0)),
+}
 
 
-def test_the_module_hides_where_a_mask_is_true():
-    weights, x, y = drawn(11, 11), normal(BATCH, Q_LEN, E), normal(BATCH, KV_LEN, 11)
-    wanted = module(weights)(tensor(x), tensor(y), tensor(y), attn_mask=tensor(HIDDEN), need_weights=False)[0].detach()
-    assert_equal_to(reference.multi_head_attention(x, y, **weights, n_heads=HEADS, mask=notation.invert_mask(HIDDEN)), wanted)
-    assert_differs(reference.multi_head_attention(x, y, **weights, n_heads=HEADS), wanted)
+@pytest.mark.parametrize("kind", MASKS)
+def test_masks_of_the_module_hide_the_same_keys_after_conversion(kind):
+    attn_mask, key_padding_mask = MASKS[kind]
+    given = [mask for mask in MASKS[kind] if mask is not None]
+    weights = drawn(11, 11)
+    x, y = normal(BATCH, Q_LEN, E), normal(BATCH, given[0].shape[-1] if given else KV_LEN, 11)
+    options = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
+    tensors = {name: None if mask is None else tensor(mask) for name, mask in options.items()}
+    wanted, maps = module(weights)(tensor(x), tensor(y), tensor(y), average_attn_weights=False, **tensors)
+    wanted = wanted.detach()
+    assert torch.isfinite(wanted).all()  # no query of this test is without keys
+    mask = notation.from_torch_masks(**options, n_heads=HEADS)
+    got = reference.multi_head_attention(x, y, **weights, n_heads=HEADS, mask=mask, return_weights=True)
+    assert_equal_to(got[0], wanted)
+    assert_equal_to(got[1], maps.detach())
+    if mask is not None:
+        assert_own_memory(mask, *given)
+        assert_differs(reference.multi_head_attention(x, y, **weights, n_heads=HEADS), wanted)
 
 
-def test_the_other_function_of_torch_has_the_opposite_polarity():
+def test_a_boolean_and_a_float_mask_become_one_float_mask():
+    hidden, added = np.array([[False, True], [False, False]]), np.array([[0.5, -np.inf], [0.0, 1.0]])
+    mask = notation.from_torch_masks(hidden, added)
+    np.testing.assert_array_equal(mask, np.broadcast_to(np.where(hidden, -np.inf, added[:, None, None, :]), mask.shape))
+
+
+def test_the_two_functions_of_torch_have_opposite_polarity():
     query, key, value = normal(1, 1, Q_LEN, 2), normal(1, 1, KV_LEN, 2), normal(1, 1, KV_LEN, 3)
-    wanted = reference.attention(query, key, value, mask=notation.invert_mask(HIDDEN))
-    for options in ({"attn_mask": tensor(notation.invert_mask(HIDDEN))}, {"is_causal": True}):
-        assert_equal_to(torch.nn.functional.scaled_dot_product_attention(*map(tensor, (query, key, value)), **options), wanted)
+    hidden = MASKS["causal"][0]
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    assert_equal_to(
+        sdpa(*map(tensor, (query, key, value)), attn_mask=tensor(notation.invert_mask(hidden))),
+        reference.attention(query, key, value, mask=notation.from_torch_masks(hidden)),
+    )
+    assert_equal_to(
+        sdpa(*map(tensor, (query, key, value)), is_causal=True), reference.attention(query, key, value, mask=notation.invert_mask(hidden))
+    )
 
 
 def test_a_mask_inverted_twice_is_the_same_mask():

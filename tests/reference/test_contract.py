@@ -37,6 +37,12 @@ def latent(form):
     return run
 
 
+def paged(query, key, value):
+    cache = ref.PagedCache(5, 3)
+    cache.append("this", key, value)
+    return ref.paged_attention(query, cache, "this")
+
+
 def quantised(x):
     return ref.quantise(x, 8, "channel").restored().astype(x.dtype)
 
@@ -124,11 +130,17 @@ CALLS = {
     "gate_output": (ref.gate_output, {"output": draw(2, 5, 3), "gate_scores": draw(5, 1)}, {}),
     "sink_window_mask": (ref.sink_window_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5, "n_sinks": 1, "left": 1}),
     "RollingCache": (lambda **new: ref.RollingCache(1).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
+    "paged_attention": (paged, {"query": draw(2, 3, 5), "key": draw(2, 7, 5), "value": draw(2, 7, 2)}, {}),
     "quantise": (quantised, {"x": draw(2, 3, 5)}, {}),
     "QuantisedCache": (lambda **new: ref.QuantisedCache(8, 2).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
     "top_k_mask": (ref.top_k_mask, {"scores": draw(2, 3, 5)}, {"k": 2}),
     "index_scores": (ref.index_scores, {"query": draw(2, 3, 5, 7), "key": draw(2, 11, 7), "head_weights": draw(2, 5, 3)}, {}),
     "pool_blocks": (ref.pool_blocks, {"x": draw(2, 7, 5)}, {"block": 3}),
+    "selection_error_bound": (
+        lambda **a: ref.selection_error_bound(**a, mask=np.eye(7) > 0),
+        {"weights": weights_of(7, 7), "value": draw(7, 2)},
+        {},
+    ),
     "native_sparse_attention": (
         ref.native_sparse_attention,
         {"query": draw(2, 7, 5), "key": draw(7, 5), "value": draw(7, 2), "gates": draw(7, 3)},
@@ -154,10 +166,10 @@ def in_dtype(arrays, dtype):
 
 
 def test_every_function_that_takes_arrays_stands_in_the_table():
-    without = {"leak_matrix", "sinusoidal_positions", "LatentWeights"}
+    without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
     without |= {"alibi_bias", "alibi_slopes", "linear_frequencies", "ntk_frequencies", "rope_frequencies"}
     without |= {"yarn_frequencies", "yarn_temperature", "device_places"}
-    without |= {"PagedCache", "differential_start"}
+    without |= {"PagedCache", "differential_start", "quantisation_error_bound"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

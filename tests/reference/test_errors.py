@@ -49,14 +49,17 @@ mask=np.array(True) -> ValueError: mask must broadcast to (..., q_len, kv_len) =
 mask=some(11, 5) -> ValueError: mask must broadcast to (..., q_len, kv_len) = (..., 5, 11); got shape (11, 5)
 mask=some(5, 0) -> ValueError: mask must broadcast to (..., q_len, kv_len) = (..., 5, 11); got shape (5, 0)
 mask=some(4, 5, 11) -> ValueError: leading axes must broadcast; got mask (4,), q_offset (), query, key and value (2, 3)
+q_offset=1.5 -> TypeError: q_offset must be an integer or an ndarray of integers; got float
 q_offset=True -> TypeError: q_offset must be an integer or an ndarray of integers; got bool
 q_offset=[0, 1] -> TypeError: q_offset must be an integer or an ndarray of integers; got list
+q_offset=np.array([0.0]) -> TypeError: q_offset must be an integer or an ndarray of integers; got float64 ndarray
 q_offset=np.zeros(4, int) -> ValueError: leading axes must broadcast; got q_offset (4,), query, key and value (2, 3)
 window=3 -> TypeError: window must be a tuple (left, right); got 3
 window=[1, 0] -> TypeError: window must be a tuple (left, right); got [1, 0]
 window=(1, 0, 2) -> TypeError: window must be a tuple (left, right); got (1, 0, 2)
 window=(1.0, 0) -> TypeError: window (left) must be an integer; got float 1.0
 window=(0, -1) -> ValueError: window (right) must be 0 or more; got -1
+scale="1" -> TypeError: scale must be a number or None; got str
 scale=np.ones(3) -> TypeError: scale must be a number or None; got ndarray
 scale=True -> TypeError: scale must be a number or None; got bool
 scale=float("nan") -> ValueError: scale must be finite; got nan
@@ -126,6 +129,7 @@ query=some(6, 3) -> ValueError: query and key must share len, the axis before th
 value=some(6, 4) -> ValueError: value and key must share len, the axis before the last; got 6 and 5
 log_decay=np.zeros((6, 1)) -> ValueError: log_decay and key must share len, the axis before the last; got 6 and 5
 log_decay=np.zeros((5, 2)) -> ValueError: log_decay must have 1 or d_k = 3 features, the last axis; got 2
+log_decay=np.full((5, 1), 0.25) -> ValueError: log_decay must be at most 0 everywhere; got 0.25
 log_decay=np.full((5, 1), np.nan) -> ValueError: log_decay must be at most 0 everywhere; got nan
 form="serial" -> ValueError: form must be one of 'parallel', 'recurrent', 'chunked'; got 'serial'
 chunk=0 -> ValueError: chunk must be 1 or more; got 0
@@ -188,10 +192,6 @@ positions=np.arange(4) -> ValueError: positions must have the axes (..., len) wi
 positions=some(2, 5) -> ValueError: positions must broadcast to (5,), the axes of x but for its features; got (2, 5)
 cache=[] -> TypeError: cache must be a KeyValueCache or None; got list
 norm_q=1.0 -> TypeError: norm_q must be callable or None; got float
-weights=replace(some_weights(), w_query_rope=some(13, 9), w_key_rope=some(11, 3))
-    -> ValueError: w_key_rope must have an even number of columns, for RoPE; got 3
-weights=replace(some_weights(), w_query_up=some(13, 0), w_key_up=some(6, 0), w_query_rope=some(13, 0), w_key_rope=some(11, 0))
-    -> ValueError: w_query_up and w_query_rope must not both be without columns
 norm_kv=lambda c: c[:1] -> ValueError: norm_kv must return an ndarray of shape (5, 6); got (1, 6)
 """,
     ),
@@ -248,6 +248,9 @@ repeat_key_value(some(5, 6), 2) -> ValueError: x must have the axes (..., n_kv_h
 repeat_key_value(X, None) -> TypeError: n_repeats must be an integer; got NoneType None
 positive_random_features(np.zeros(3), some(5, 3)) -> ValueError: x must have the axes (..., len, d_k); got shape (3,)
 positive_random_features(some(2, 3), some(5, 4)) -> ValueError: projections must have shape (n_features, d_k) with d_k = 3; got (5, 4)
+draw_projections(0, 3, np.random.default_rng(0)) -> ValueError: d_k must be 1 or more; got 0
+draw_projections(3, 2.5, np.random.default_rng(0)) -> TypeError: n_features must be an integer; got float 2.5
+draw_projections(3, 2, 0) -> TypeError: rng must be a numpy.random.Generator; got int
 absorb_query_key(np.eye(2), some(2, 2, 2)) -> ValueError: w_key must have two axes; got shape (2, 2, 2)
 absorb_value_output(np.eye(2), np.zeros(2)) -> ValueError: w_output must have two axes; got shape (2,)
 absorb_query_key(np.eye(4), np.eye(4), 3) -> ValueError: n_heads must divide the heads' total width in w_query; got 3 and 4
@@ -315,12 +318,16 @@ softmax_vjp(some(3, 5), np.ones(5)) -> ValueError: d_weights must have the shape
 softmax(some(3, 5), 2) -> ValueError: axis must be one of the 2 axes of scores; got 2 for shape (3, 5)
 softmax(some(3, 5), -3) -> ValueError: axis must be one of the 2 axes of scores; got -3 for shape (3, 5)
 logsumexp(some(3, 5), 2) -> ValueError: axis must be one of the 2 axes of scores; got 2 for shape (3, 5)
+softmax(some(3, 5), None) -> TypeError: axis must be an integer; got NoneType
 softmax(some(3, 5), 1.0) -> TypeError: axis must be an integer; got float
 logsumexp(some(3, 5), (0, 1)) -> TypeError: axis must be an integer; got tuple
+softmax(some(3, 5), temperature=0.0) -> ValueError: temperature must be a positive finite number; got 0.0
 softmax(some(3, 5), temperature=-1.0) -> ValueError: temperature must be a positive finite number; got -1.0
 softmax(some(3, 5), temperature=np.inf) -> ValueError: temperature must be a positive finite number; got inf
 softmax(some(3, 5), temperature=np.nan) -> ValueError: temperature must be a positive finite number; got nan
 softmax(some(3, 5), temperature=0) -> ValueError: temperature must be a positive finite number; got 0
+softmax(some(3, 5), temperature="1") -> TypeError: temperature must be a number; got str
+softmax(some(3, 5), temperature=None) -> TypeError: temperature must be a number; got NoneType
 softmax(some(3, 5), temperature=np.ones(3)) -> TypeError: temperature must be a number; got ndarray
 softmax(some(3, 5), temperature=1j) -> TypeError: temperature must be a number; got complex
 replace(some_weights(), w_query_up=np.zeros((12, 15)))
@@ -353,6 +360,7 @@ QuantisedCache(2, 0) -> ValueError: group must be 1 or more; got 0
 quantise(X, 2, "head") -> ValueError: shared_by must be "token" or "channel"; got 'head'
 quantise(X * np.inf, 2, "token") -> ValueError: x must be finite; got NaN or infinity
 quantise(some(0, 3), 2, "channel") -> ValueError: x must have a token at least; got shape (0, 3)
+quantisation_error_bound(some(1, 2), *[quantise(some(2, 3), 2, "token")] * 2) -> ValueError: query must have d_k features, 3; got 2
 sink_attention(X, X, X, some(3)) -> ValueError: sink_logits must broadcast to the leading axes (2,); got shape (3,)
 sink_attention(X, X, X, some(2, 1)) -> ValueError: sink_logits must broadcast to the leading axes (2,); got shape (2, 1)
 gate_output(X, some(2, 2)) -> ValueError: gate_scores must broadcast to the shape of output, (2, 5, 6); got (2, 2)
@@ -368,6 +376,8 @@ native_sparse_attention(X, X, X, some(5, 2), block=2, n_selected=1, left=1)
 native_sparse_attention(X, X, X, some(5, 3), block=2, n_selected=0, left=1) -> ValueError: n_selected must be 1 or more; got 0
 pool_blocks(X, 0) -> ValueError: block must be 1 or more; got 0
 top_k_mask(X, -1) -> ValueError: k must be 0 or more; got -1
+selection_error_bound(some(5, 3), np.ones((5, 3), bool), some(5, 3)) -> ValueError: value must have kv_len rows, 3; got 5
+selection_error_bound(some(5, 3), some(5, 3), some(5, 3)) -> TypeError: mask must be an ndarray of bool; got float64
 index_scores(some(2, 5, 3), some(5, 3), some(2, 5))
     -> ValueError: head_weights must have the axes (..., q_len, heads) = (..., 5, 2); got (2, 5)
 decay_matrix(np.array([-1.0, 0.9])) -> ValueError: log_decay must be at most 0 everywhere; got 0.9

@@ -1,4 +1,4 @@
-"""Feature maps: expectation and variance of random features by exact quadrature over all projections."""
+"""Feature maps: expectation and variance of random features by exact quadrature over all projections, and how they are drawn."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.reference import elu_features, positive_random_features
+from attn_course.reference import draw_projections, elu_features, positive_random_features
 from tests.reference.support import EPS, assert_same, assert_untouched
 
 
@@ -19,6 +19,7 @@ def test_elu_features_are_elu_plus_one(dtype):
 
 
 def quadrature(d_k):
+    """Nodes and weights of Gauss and Hermite for a standard normal vector."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     grid = np.stack(np.meshgrid(*[nodes] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k)
     return grid, np.stack(np.meshgrid(*[weights] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k).prod(axis=-1) / (2 * math.pi) ** (d_k / 2)
@@ -34,6 +35,21 @@ def test_over_all_projections_the_mean_is_the_kernel_and_the_variance_that_of_th
     np.testing.assert_allclose(estimates @ chances, kernel, rtol=1e-10)
     together = ((query[:, None] + key) ** 2).sum(axis=-1)  # |q + k|^2
     np.testing.assert_allclose(estimates**2 @ chances - kernel**2, np.exp(together) * kernel**2 * (1 - np.exp(-together)), rtol=1e-8)
+
+
+def test_orthogonal_projections_are_orthogonal_in_blocks_and_each_is_standard_normal():
+    rng = np.random.default_rng(7)
+    drawn = np.array([draw_projections(3, 8, rng, orthogonal=True) for _ in range(4000)])
+    assert drawn.shape == (4000, 8, 3)
+    for block in (slice(0, 3), slice(3, 6), slice(6, 8)):
+        products = drawn[:, block] @ drawn[:, block].swapaxes(-1, -2)
+        products[:, range(products.shape[1]), range(products.shape[1])] = 0.0
+        np.testing.assert_allclose(products, 0.0, atol=1e-12)
+    assert np.abs(drawn[:, 0] @ drawn[0, 3]).max() > 0.1  # across blocks they are not
+    for r in (0, 4, 7):
+        np.testing.assert_allclose(drawn[:, r].mean(axis=0), 0.0, atol=0.07)
+        np.testing.assert_allclose(np.cov(drawn[:, r].T), np.eye(3), atol=0.1)
+        np.testing.assert_allclose((drawn[:, r] ** 4).mean(axis=0), 3.0, atol=0.6)
 
 
 def test_long_inputs_underflow_to_zero_and_never_overflow():

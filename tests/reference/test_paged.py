@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course.reference import PagedCache
+from attn_course.reference import PagedCache, attention, paged_attention
 from tests.reference.support import assert_same, assert_says
 
 
@@ -42,6 +42,20 @@ def test_any_order_of_calls_leaves_each_sequence_what_it_wrote(block_size, seed)
                     assert_same(got, wanted, 0)
 
 
+@pytest.mark.parametrize("block_size", [2, 5, 64])
+@pytest.mark.parametrize("q_len", [1, 4, 11])
+def test_attention_where_the_blocks_lie_is_attention_to_a_cache_in_one_piece(block_size, q_len):
+    rng, cache = np.random.default_rng(7), PagedCache(20, block_size)
+    key, value, query = rng.normal(size=(2, 11, 3)), rng.normal(size=(2, 11, 5)), rng.normal(size=(6, q_len, 3))
+    cache.append("other", key[:, :3], value[:, :3])
+    for start in range(0, 11, 2):
+        cache.append("this", key[:, start : start + 2], value[:, start : start + 2])
+        cache.append("other", 9 * key[:, :1], value[:, :1])
+    for options in ({}, {"window": (3, 0)}, {"scale": 0.3, "softcap": 2.0}):
+        wanted = attention(query, key, value, is_causal=True, q_offset=11 - q_len, enable_gqa=True, **options)
+        assert_same(paged_attention(query, cache, "this", enable_gqa=True, **options), wanted)
+
+
 def test_a_fork_copies_nothing_and_a_write_copies_one_block():
     cache, rows = PagedCache(9, 4), np.arange(10.0)[:, None]
     cache.append("a", rows, rows)
@@ -75,7 +89,9 @@ def test_what_does_not_fit_is_named():
     cache, rows = PagedCache(3, 2), np.ones((3, 1))
     cache.append("a", rows, rows)
     assert_says(ValueError, "sequence must be one of ['a']; got 'b'", cache.read, "b")
+    assert_says(ValueError, "sequence must be one of ['a']; got 'b'", paged_attention, rows, cache, "b")
     assert_says(ValueError, "name must be new; got 'a', which is a sequence already", cache.fork, "a", "a")
+    assert_says(ValueError, "query must be no longer than its sequence, 3; got 4", paged_attention, np.ones((4, 1)), cache, "a")
     assert_says(
         ValueError, "key must have the shape of the pool but for len, (1, 1); got (1, 2)", cache.append, "a", np.ones((1, 2)), rows[:1]
     )

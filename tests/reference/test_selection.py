@@ -1,9 +1,9 @@
-"""A few keys chosen: against sorting, loops and plain attention."""
+"""A few keys chosen: against sorting, loops and plain attention, with an error that the weight left out bounds."""
 
 import numpy as np
 import pytest
 
-from attn_course.reference import attention, index_scores, native_sparse_attention, pool_blocks, top_k_mask
+from attn_course.reference import attention, index_scores, native_sparse_attention, pool_blocks, selection_error_bound, top_k_mask
 from tests.reference.support import assert_same, attention_arrays
 
 
@@ -19,6 +19,31 @@ def test_the_largest_scores_are_chosen_of_equal_ones_the_first_and_hidden_ones_n
     for row, chosen in zip(scores.reshape(-1, 7), mask.reshape(-1, 7), strict=True):
         order = sorted((j for j in range(7) if row[j] > -np.inf), key=lambda j: (-row[j], j))
         assert np.flatnonzero(chosen).tolist() == sorted(order[:k])
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 11])
+def test_the_error_is_within_the_weight_left_out_and_no_other_k_keys_leave_out_less(k):
+    for seed in range(20):
+        query, key, value = attention_arrays(seed, spread=1.5)
+        whole, weights = attention(query, key, value, return_weights=True)
+        mask = top_k_mask(weights, k)
+        off = np.abs(attention(query, key, value, mask=mask) - whole).max(axis=-1)
+        bound = selection_error_bound(weights, mask, value)
+        assert (off <= bound + 1e-12).all()
+        left_out = np.where(mask, 0, weights).sum(axis=-1)
+        others = np.random.default_rng(seed).permuted(mask, axis=-1)
+        worse = np.abs(attention(query, key, value, mask=others) - whole).max(axis=-1)
+        assert (worse <= selection_error_bound(weights, others, value) + 1e-12).all()
+        assert (left_out <= np.where(others, 0, weights).sum(axis=-1) + 1e-15).all()
+    assert (bound == 0).all() == (k == 11)
+
+
+def test_the_bound_is_attained_by_two_values():
+    weights, value = np.array([[0.5, 0.3, 0.2]]), np.array([[4.0], [4.0], [-1.0]])
+    mask = np.array([True, True, False])
+    assert_same(selection_error_bound(weights, mask, value), [1.0])
+    kept = (0.5 * 4 + 0.3 * 4) / 0.8
+    assert abs(kept - (0.5 * 4 + 0.3 * 4 - 0.2)) == pytest.approx(1.0)
 
 
 def test_index_scores_are_the_loop_over_heads():

@@ -24,8 +24,8 @@ class ChangeError(ValueError):
 def blocks(text: str) -> Iterator[list[str]]:
     """Yield the lines of each part of a text: one that is not indented, and those below it that are, without that indentation.
 
-    >>> list(blocks("one\\n    more\\ntwo"))
-    [['one', 'more'], ['two']]
+    >>> list(blocks("one\\n    more\\n\\n    yet\\ntwo"))
+    [['one', 'more', '', 'yet'], ['two']]
     """
     found: list[list[str]] = []
     for line in textwrap.dedent(text).strip().splitlines():

@@ -22,27 +22,6 @@ def cache_bytes_per_token(n_kv_heads: int, d_k: int, d_v: int, *, n_layers: int 
     return size * layers * heads * (d_k + d_v)
 
 
-def latent_cache_bytes_per_token(d_latent: int, d_rope: int, *, n_layers: int = 1, bytes_per_number: int = 2) -> int:
-    r"""Return the bytes the cache of latent attention grows by with each token, Eq. latent-cache-bytes.
-
-    .. math:: b\, l\, (d_c + d_R)
-
-    One latent vector of `d_latent` features, from which keys and values of all heads are made, and one rotary key of
-    `d_rope` features that all heads share. 2 bytes are a number in float16 or bfloat16.
-
-    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, as of 2.25
-    key heads.
-
-    >>> latent_cache_bytes_per_token(512, 64, n_layers=60)
-    69120
-    >>> latent_cache_bytes_per_token(512, 64) / cache_bytes_per_token(1, 128, 128)
-    2.25
-    """
-    d_latent, d_rope, layers = require_counts(d_latent=d_latent, d_rope=d_rope, n_layers=n_layers)
-    (size,) = require_counts(1, bytes_per_number=bytes_per_number)
-    return size * layers * (d_latent + d_rope)
-
-
 def linear_state_bytes(n_heads: int, d_phi: int, d_v: int, *, n_layers: int = 1, bytes_per_number: int = 4, normalize: bool = False) -> int:
     r"""Return the bytes of the state of linear attention or of the delta rule, which replaces the whole cache.
 

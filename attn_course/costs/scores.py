@@ -1,6 +1,6 @@
-"""One head of attention: its products, their gradients, and two projections against one absorbed matrix."""
+"""One head of attention: its products, and those of its gradients."""
 
-from attn_course.costs.checks import require_counts, require_flag
+from attn_course.costs.checks import require_counts
 
 
 def attention_flops(pairs: int, d_k: int, d_v: int) -> int:
@@ -32,25 +32,3 @@ def attention_backward_flops(pairs: int, d_k: int, d_v: int) -> int:
     """
     pairs, d_k, d_v = require_counts(pairs=pairs, d_k=d_k, d_v=d_v)
     return 2 * pairs * (3 * d_k + 2 * d_v)
-
-
-def query_key_flops(q_len: int, kv_len: int, d_query: int, d_key: int, d_k: int, *, absorbed: bool = False) -> int:
-    r"""Return the FLOPs of one head's scores, from tokens to scores, by two projections or one absorbed matrix.
-
-    .. math:: 2 \bigl[(T_q d_q + T_k d_y)\, d_k + T_q T_k d_k\bigr], \qquad 2 \bigl[T_q d_q d_y + T_q T_k d_y\bigr] \;\text{ absorbed}
-
-    `d_query` and `d_key` are the features of the tokens that ask and that answer. Absorbed, the query is brought to the
-    space of the tokens, x W_Q W_K^T, and compared with them directly: Eq. factored-and-absorbed-flops. This wins where
-    few queries meet many tokens whose keys are not stored.
-
-    DeepSeek-V2, section 2.1.2 and appendix C, arXiv:2405.04434.
-
-    >>> [query_key_flops(1, 4096, 512, 512, 64, absorbed=absorbed) for absorbed in (False, True)]
-    [269025280, 4718592]
-    >>> [query_key_flops(4096, 4096, 512, 512, 64, absorbed=absorbed) for absorbed in (False, True)]
-    [2684354560, 19327352832]
-    """
-    q_len, kv_len, d_query, d_key, d_k = require_counts(q_len=q_len, kv_len=kv_len, d_query=d_query, d_key=d_key, d_k=d_k)
-    if require_flag("absorbed", absorbed):
-        return 2 * (q_len * d_query * d_key + q_len * kv_len * d_key)
-    return 2 * ((q_len * d_query + kv_len * d_key) * d_k + q_len * kv_len * d_k)

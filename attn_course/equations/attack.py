@@ -25,7 +25,6 @@ from attn_course.formulas import (
     alike,
     changes,
     count,
-    judge,
     sides,
     unrelated,
 )
@@ -79,27 +78,6 @@ def _fate(equation: Equation, compared: "Unrelated", change: Change) -> Fate:
     if _renamed(change.tree, original.ranges) == _renamed(original.tree, original.ranges):
         return "equivalent"
     return compared.meaning(changed)
-
-
-def at_equal_sizes(equation: Equation, every: int = 4) -> tuple[int, int]:
-    """Count the changes that are refuted where all sizes are equal, and those whose shapes fit there and that do not mean the same.
-
-    There no shape gives a mistake away; the values must. One change in `every` is tried.
-    """
-    original = equation.read()
-    compared, refuted, left = Unrelated(equation, original), 0, 0
-    for change in itertools.islice(all_changes(equation), 0, None, every):
-        try:
-            formula = original.with_tree(change.tree)
-            for givens in equation.draws()[-1]:
-                judge(formula, givens)
-        except Refuted:
-            refuted += 1
-        except Malformed:
-            continue
-        else:
-            left += _fate(equation, compared, change) in ("refuted", "malformed", "survived")
-    return refuted, refuted + left
 
 
 def _renamed(tree: Node, ranges: frozenset[str]) -> Node:

@@ -12,7 +12,6 @@ from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.long_context import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
-from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
@@ -33,7 +32,6 @@ __all__ = [
     "LatentAttention",
     "Leak",
     "LinearAttention",
-    "MeasuredCache",
     "MultiHeadAttention",
     "Place",
     "PositionalAttention",

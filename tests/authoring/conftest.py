@@ -150,13 +150,11 @@ class ToyCourse:
     stdout: str = "42\n"
 
     def write(self, name: str, text: str) -> None:
-        """Write a file under the root."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
 
     def read(self, name: str) -> str:
-        """Return the text of a file under the root."""
         return (self.root / name).read_text(encoding="utf-8")
 
     def edit(self, name: str, old: str, new: str) -> None:
@@ -166,11 +164,9 @@ class ToyCourse:
         self.write(name, text.replace(old, new))
 
     def notebook(self, name: str) -> Any:
-        """Return a built notebook."""
         return nbformat.reads(self.read(name), as_version=4)
 
     def cell(self, name: str, cell_id: str) -> Any:
-        """Return one cell of a built notebook."""
         return next(cell for cell in self.notebook(name).cells if cell.id == cell_id)
 
     def build(self, **options: Any) -> BuildReport:
@@ -178,7 +174,6 @@ class ToyCourse:
         return build(self.root, **{"get_task": toy_task, "execute": self.execute, "gate": no_gate, **options})
 
     def check(self, **options: Any) -> list[Problem]:
-        """Check with the toy tasks, and without the gate."""
         return check(self.root, **{"get_task": toy_task, "gate": no_gate, **options})
 
     def execute(self, notebook: Any, folder: Path, package_root: Path, name: str, on_cell: Callable[..., None]) -> None:
@@ -192,7 +187,6 @@ class ToyCourse:
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToyCourse:
-    """A course with sources and a package, nothing built."""
     monkeypatch.setattr("attn_course.tasks.registry.order", lambda slug: [*TOYS])
     toy = ToyCourse(tmp_path)
     toy.write("notebooks/series.toml", SERIES)
@@ -204,7 +198,6 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToyCourse:
 
 @pytest.fixture
 def built(course: ToyCourse) -> ToyCourse:
-    """The same course, built."""
     course.build()
     course.runs.clear()
     return course

@@ -77,7 +77,6 @@ def book_of(course):
 
 @pytest.fixture
 def lesson(course):
-    """The toy course with this lesson in it."""
     course.write(SOURCE, LESSON)
     return course
 

@@ -38,7 +38,6 @@ print("done")
 
 
 def course_of(root, lesson):
-    """A course of this lesson alone, without a package."""
     toy = ToyCourse(root)
     toy.write("notebooks/series.toml", SERIES)
     toy.write("notebooks/src/double.py", lesson)
@@ -47,7 +46,6 @@ def course_of(root, lesson):
 
 @pytest.fixture(scope="module")
 def built_once(tmp_path_factory):
-    """One lesson, built with a real kernel."""
     toy, steps = course_of(tmp_path_factory.mktemp("course"), LESSON), []
     toy.write("attn_course/__init__.py", "")
     toy.write("attn_course/reference/__init__.py", "def double(x):\n    return x + x\n")

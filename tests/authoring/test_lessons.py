@@ -19,9 +19,7 @@ LISTING = """\
 from attn_course.numbers import lesson_table
 print(lesson_table())
 """
-TOY = {
-    "numbers.py": "def lesson_table():\n    return 1\n",
-}
+TOY = {"numbers.py": "def lesson_table():\n    return 1\n"}
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from attn_course.authoring.links import dead_links, links_in
+from attn_course.authoring.links import dead_links
 
 
 def dead(markdown, root):
@@ -41,7 +41,6 @@ def test_a_link_that_leads_somewhere_is_fine(course_folder, markdown):
     [
         ("[next](03_scores.ipynb)", "03_scores.ipynb"),
         ("[exercises](../work/03_scores.ipynb)", "../work/03_scores.ipynb"),
-        ("![picture](figure.png)", "figure.png"),
         ("<img src=\"figure.png\">", "figure.png"),
         ("[away](../../outside.md)", "../../outside.md"),
         ("[note]: nowhere.md", "nowhere.md"),
@@ -56,7 +55,3 @@ def test_a_dead_link_is_a_problem_of_its_cell(built):
     built.build()
     (problem,) = built.check()
     assert (problem.cell, problem.message) == ("title", "wanted links to files that exist, got '../work/ex_03_half.ipynb'")
-
-
-def test_links_are_found_in_each_form():
-    assert links_in("[a](b 'title') ![c](<d>) <a href='e'>") == ["b", "d", "e"]

@@ -88,15 +88,6 @@ def test_a_lesson_that_moves_takes_its_numbers_its_name_and_nothing_else_along(c
     assert course.check() == []
 
 
-def test_an_equation_in_the_middle_moves_those_behind_it(course):
-    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# $$x = x \\label{itself}$$ and\n# twice is a sum:")
-    course.build()
-    assert "\\tag{2.2}" in course.cell("notebooks/02_double.ipynb", "formula").source
-    assert list(json.loads(course.read("attn_course/numbers.json"))["labels"]["double"].items()) == [
-        ("itself", "2.1"), ("twice-is-a-sum", "2.2"),
-    ]  # fmt: skip
-
-
 def test_an_equation_in_the_middle_changes_two_files_of_its_lesson_and_what_is_built(course):
     equations = "attn_course/lessons/double/equations.py"
     course.write(equations, '@claim("twice-is-a-sum")\ndef _():\n    """2x = x + x"""\n    return {}\n')

@@ -41,12 +41,7 @@ class Answer:
 def answers(path: Path) -> list[Answer]:
     """The answers of a file."""
     _, *parts = HEAD.split(path.read_text(encoding="utf-8"))
-    return [Answer(path.stem, *head, code) for *head, code in _cells(parts)]
-
-
-def _cells(parts):
-    for task, kind, name, code in zip(*[iter(parts)] * 4, strict=True):
-        yield task, kind, name, code.strip()
+    return [Answer(path.stem, *head, code.strip()) for *head, code in zip(*[iter(parts)] * 4, strict=True)]
 
 
 LESSONS = {path.stem: answers(path) for path in sorted(HERE.glob("*.py")) if path != Path(__file__)}

@@ -47,7 +47,6 @@ class Run:
 
 
 def built(folder: str) -> dict[str, Any]:
-    """Return the built notebook of the lesson."""
     (path,) = (ROOT / folder).glob(f"*_{LESSON}.ipynb")
     return dict(json.loads(path.read_text("utf-8")))
 
@@ -104,7 +103,6 @@ def cpu_s() -> float:
 
 @contextmanager
 def clock(name: str, into: list[Run]) -> Iterator[Run]:
-    """Time what happens inside, and say so."""
     run, start, before = Run(name, 0.0, 0.0), time.perf_counter(), cpu_s()
     yield run
     run.seconds, run.cpu_s = time.perf_counter() - start, cpu_s() - before
@@ -242,7 +240,6 @@ def nbgrader(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
 
 
 def otter_tests(folder: Path) -> None:
-    """Write a test of otter's for each task."""
     from attn_course.tasks import all_tasks
 
     folder.mkdir(parents=True)
@@ -285,7 +282,6 @@ def table(runs: Sequence[Run], count: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.graders", description=__doc__)
     parser.add_argument("--count", type=int, default=12, help="submissions (default 12)")
     parser.add_argument("--class", dest="large", type=int, metavar="N", help="instead: N submissions through attn-course grade")

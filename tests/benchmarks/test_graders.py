@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from attn_course.tasks import all_tasks
 from tests.benchmarks import graders
 from tests.benchmarks.graders import Run, hand_in, main, table
@@ -67,8 +65,3 @@ def test_the_table_and_the_file_hold_every_run(tmp_path, monkeypatch, capsys):
     assert lines[2].split() == ["slow", "5.00", "2.500", "4.00", "10.0", "10.0", "1", "of", "2"]
     assert [run["name"] for run in json.loads((tmp_path / "runs.json").read_text())["runs"]] == ["ours, warm, 2 processes", "slow"]
     assert table(made[1:], 2).splitlines()[1].endswith("1 of 2")
-
-
-def test_an_unknown_tool_is_refused():
-    with pytest.raises(SystemExit):
-        main(["--only", "mine"])

@@ -55,8 +55,6 @@ def required_browser() -> str:
 
 
 class NotebookPage:
-    """A page that shows JupyterLab."""
-
     def __init__(self, page: Page) -> None:
         self.page = page
         self.complaints: list[str] = []
@@ -80,7 +78,6 @@ class NotebookPage:
         self.page.wait_for_function(condition, arg=arg, polling=200)
 
     def open(self, address: str) -> None:
-        """Go to the address and wait for a notebook that is ready."""
         self.page.goto(address)
         self.wait_until_ready()
 
@@ -98,20 +95,16 @@ class NotebookPage:
         self._wait_for(IDLE)
 
     def path(self) -> str:
-        """Return the path of the notebook in front."""
         return str(self.page.evaluate(f"() => {CURRENT}.context.path"))
 
     def cells(self) -> list[dict[str, Any]]:
-        """Return the cells of the notebook in front, as they would be saved now."""
         return list(self.page.evaluate(f"() => {CURRENT}.content.model.toJSON().cells"))
 
     def cell(self, cell_id: str) -> dict[str, Any]:
-        """Return one cell by its id."""
         (found,) = (cell for cell in self.cells() if cell["id"] == cell_id)
         return found
 
     def menu(self, *labels: str) -> None:
-        """Click through the menu bar."""
         bar, *items = labels
         self.page.locator(".lm-MenuBar-itemLabel", has_text=bar).first.click()
         for label in items:
@@ -145,13 +138,11 @@ class NotebookPage:
         return self.cell(cell_id)
 
     def save(self) -> None:
-        """Save with the keyboard and wait until it is done."""
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("ControlOrMeta+s")
         self._wait_for(f"() => !{CURRENT}.context.model.dirty")
 
     def unsaved(self) -> bool:
-        """Whether the notebook on top counts as changed."""
         return bool(self.page.evaluate(f"() => {CURRENT}.context.model.dirty"))
 
     def folded(self, cell: str) -> bool:

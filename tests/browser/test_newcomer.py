@@ -23,7 +23,6 @@ PREDICTED, WHY = "because-code", "because-answer"  # of the lesson
 
 @pytest.fixture
 def course(root: Path, tmp_path: Path) -> Path:
-    """A copy of the built course, as a fresh clone has it: no work/."""
     for room in ("notebooks", "exercises", "solutions"):
         shutil.copytree(root / room, tmp_path / "course" / room, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     return tmp_path / "course"

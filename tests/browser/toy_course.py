@@ -53,8 +53,6 @@ def quiet_environment(home: Path, **more: str) -> dict[str, str]:
 
 @dataclass
 class Lab:
-    """A running `attn-course lab`."""
-
     process: subprocess.Popen[str]
     lines: list[str]
 

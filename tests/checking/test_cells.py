@@ -48,7 +48,6 @@ BAD_FILES = {
     "nested too deep": (lambda path: path.write_text("[" * 200_000, encoding="utf-8"), "is not a notebook"),
     "a number of 5000 digits": (lambda path: path.write_text('{"nbformat": ' + "4" * 5000 + "}"), "absurd numbers"),
     "format 3": (_notebook(nbformat=3), "is in notebook format 3"),
-    "format 5": (_notebook(nbformat=5), "is in notebook format 5"),
     "no cells": (_notebook(cells=[]), "without cells"),
     "a cell that is text": (_notebook(cells=["print(1)"]), "cell 1 is no code, markdown or raw cell"),
     "a cell whose source is a number": (_notebook(cells=[{"cell_type": "code", "source": 7, "metadata": {}}]), "cell 1 has no text"),

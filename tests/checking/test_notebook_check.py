@@ -222,10 +222,3 @@ def test_nbval_that_hangs_is_ended(tmp_path, monkeypatch):
     with pytest.raises(EngineError, match="did not finish within"):
         run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
     assert started[0].poll() is not None
-
-
-def test_a_name_of_the_verdict_is_the_same_on_both_sides():
-    from attn_course.checking.nbval_watch import VERDICT_MIME
-    from attn_course.tasks import VERDICT_MIME as SENT
-
-    assert VERDICT_MIME == SENT

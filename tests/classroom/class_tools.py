@@ -29,7 +29,6 @@ class Threads:
 
 
 def wait_until(happened: Callable[[], object]) -> None:
-    """Wait for something that other processes do; two minutes are enough on the busiest machine."""
     deadline = time.monotonic() + 120
     while not happened():
         assert time.monotonic() < deadline
@@ -68,7 +67,6 @@ class Room:
         on_result: Callable[[NotebookResult], None] = lambda result: None,
         **changes: Any,
     ) -> GradedClass:
-        """Grade it, in this process unless an engine is given."""
         usual = {"submissions": self / submissions, "out": self / out, "engine": Threads(), "grader": StandIn, "seed": 7}
         return grade_class(Order(**usual | changes), on_start=on_start, on_result=on_result)
 

@@ -30,14 +30,12 @@ def exercises(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def grader(exercises: Path) -> Iterator[Grader]:
-    """A grader with a warm fork server."""
     with Grader(seed=11, exercises=exercises) as grader:
         yield grader
 
 
 @pytest.fixture
 def stage() -> Iterator[sandbox_child.Stage]:
-    """A folder, a file and a port for a confined process."""
     with sandbox_child.a_stage() as made:
         yield made
 
@@ -52,17 +50,14 @@ def beside(grader: Grader, **options: Any) -> Grader:
 
 @pytest.fixture
 def toy_chapter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy chapter is the only one while the test runs."""
     toy.install(monkeypatch.setattr)
 
 
 @pytest.fixture
 def room(tmp_path: Path) -> Room:
-    """A class in which nobody has handed in anything."""
     return Room(tmp_path)
 
 
 @pytest.fixture
 def small_room(room: Room) -> Room:
-    """A class of four."""
     return room.with_students(4)

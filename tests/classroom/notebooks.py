@@ -1,14 +1,11 @@
 """Notebooks as learners hand them in: a chapter's exercise with answers put into it, and whatever else they did to it."""
 
 import copy
-import importlib
-import inspect
 import json
 from pathlib import Path
 from typing import Any
 
 from attn_course.numbers import lesson_in
-from attn_course.tasks import all_tasks
 from attn_course.tasks.registry import declared_tasks
 from tests.classroom.toy import cell
 
@@ -16,13 +13,11 @@ Notebook = dict[str, Any]
 
 
 def load(root: Path, folder: str, lesson: str) -> Notebook:
-    """The exercise or the solution of a lesson."""
     (path,) = (path for path in (root / folder).glob("*.ipynb") if lesson_in(path.name) == lesson)
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def text_of(book: Notebook, cell_id: str) -> str:
-    """What stands in one cell."""
     return "".join(next(cell["source"] for cell in book["cells"] if cell["id"] == cell_id))
 
 
@@ -46,7 +41,6 @@ def with_cells(book: Notebook, *, first: str = "", after: dict[str, str] | None 
 
 
 def without(book: Notebook, *endings: str) -> Notebook:
-    """A copy without the cells whose ids end so."""
     return {**book, "cells": [cell for cell in book["cells"] if not cell["id"].endswith(endings)]}
 
 
@@ -58,27 +52,5 @@ def unmarked(book: Notebook) -> Notebook:
 
 
 def save(book: Notebook, path: Path) -> Path:
-    """Write it."""
     path.write_text(json.dumps(book), encoding="utf-8")
     return path
-
-
-def in_style(root: Path, lesson: str, style: int) -> Notebook:
-    """A chapter answered by right answers number `style` of tests/exercises/right_answers, or the last if there are fewer."""
-    module = importlib.import_module(f"tests.exercises.right_answers.{lesson}")
-    answers = {}
-    for task in all_tasks(lesson):
-        function = module.RIGHT[task.id][style % len(module.RIGHT[task.id])]
-        if task.wants_latex:
-            answers[task.id] = f"{task.entry} = {function!r}"
-            continue
-        name = function.__name__
-        if name == "<lambda>":
-            name = f"RIGHT[{task.id!r}][{style % len(module.RIGHT[task.id])}]"
-        arguments = "" if task.wants_function else f"({', '.join(task.symbols)})"
-        answers[task.id] = f"{task.entry} = {name}{arguments}"
-    lines = [line for line in inspect.getsource(module).splitlines() if not line.startswith("from attn_course")]  # given in the notebook
-    book = answered(root, lesson, answers)
-    given = [old for old in book["cells"] if old["id"].endswith("-given")]
-    rest = [old for old in book["cells"] if old not in given]
-    return {**book, "cells": [*given, cell("\n".join(lines), "own"), *rest]}

@@ -38,7 +38,6 @@ def canvas_names(late: Sequence[str] = ("dora",)) -> dict[str, str]:
 
 
 def canvas_zip(path: Path, workshop: Path) -> Path:
-    """Write submissions.zip as Canvas does: one file for each attachment, no folders."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         called = {each[0]: each[1] for each in SIX}
         for student, name in canvas_names().items():
@@ -49,7 +48,6 @@ def canvas_zip(path: Path, workshop: Path) -> Path:
 
 
 def moodle_folder(path: Path) -> Path:
-    """Write the folder that Moodle's download unpacks to."""
     for student, name, _, _, _, _, number in SIX:
         if student in RIGHT:
             tail = "_" if student == "ada" else ""  # older versions
@@ -71,7 +69,6 @@ def canvas_gradebook(path: Path) -> Path:
 
 
 def moodle_worksheet(path: Path) -> Path:
-    """Write what Moodle gives out for grading offline."""
     rows = [["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed"]]
     rows[0] += ["Last modified (submission)", "Last modified (grade)", "Feedback comments"]
     for student, name, _, mail, _, _, number in SIX:
@@ -90,7 +87,6 @@ def roster(path: Path, numbers: bool = False) -> Path:
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    """Read a table."""
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 

@@ -38,35 +38,21 @@ put_on = sandbox.confine(writable=own, layers={layers!r}, limits=sandbox.Limits(
 """
 
 
-def python(code: str, *, user: str = "this user", packages: bool = False, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh interpreter, by default without installed packages (quick)."""
-    command = [*command_as(user), sys.executable, *([] if packages else ["-S"]), "-I", "-c", code]
+def python(code: str, *, user: str = "this user", timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, without installed packages (quick)."""
+    command = [*command_as(user), sys.executable, "-S", "-I", "-c", code]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "SECRET_TOKEN": "secret", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=variables, cwd="/")
 
 
 def confined(
-    acts: Sequence[str],
-    layers: tuple[str, ...] | None,
-    stage: "Stage",
-    *,
-    before: str = "",
-    limits: str = "",
-    user: str = "this user",
-    packages: bool = False,
+    acts: Sequence[str], layers: tuple[str, ...] | None, stage: "Stage", *, before: str = "", limits: str = "", user: str = "this user"
 ) -> list[tuple[str, str]]:
     """Return what each expression gives in one confined process: "done" and its repr, or "refused" and the error."""
-    start = _START.format(
-        folder=str(HERE.parent),
-        own=str(stage.own),
-        outside=str(stage.outside),
-        port=stage.port,
-        before=before,
-        layers=layers,
-        limits=limits,
-    )
+    places = {"folder": str(HERE.parent), "own": str(stage.own), "outside": str(stage.outside), "port": stage.port}
+    start = _START.format(**places, before=before, layers=layers, limits=limits)
     tries = "".join(f"answers.append(attempt(lambda: {act}))\n" for act in acts)
-    done = python(f"{start}\nanswers = []\n{tries}\nprint(json.dumps(answers), flush=True)", user=user, packages=packages)
+    done = python(f"{start}\nanswers = []\n{tries}\nprint(json.dumps(answers), flush=True)", user=user)
     assert done.returncode == 0, done.stderr
     return [(verdict, said) for verdict, said in json.loads(done.stdout.splitlines()[-1])]
 

@@ -24,8 +24,6 @@ from attn_course.tasks.core import Verdict
 
 @dataclass(frozen=True)
 class Probe:
-    """What the stand-in says of its sandbox."""
-
     level: str = "full"
 
     def __str__(self) -> str:
@@ -33,8 +31,6 @@ class Probe:
 
 
 class StandIn:
-    """The interface of attn_course.classroom.grader.Grader."""
-
     def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
         self.seed = seed
         self.probe = Probe()

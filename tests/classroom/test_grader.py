@@ -11,8 +11,6 @@ from tests.classroom import notebooks, toy
 from tests.classroom.conftest import beside
 from tests.classroom.toy import cell
 
-REPAIRS = [task for chapter in lessons() for task in all_tasks(chapter) if task.kind == "repair"]
-
 
 @pytest.fixture
 def grade(grader, tmp_path):
@@ -39,9 +37,6 @@ def full(chapter):
 
 def book(*cells):
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}
-
-
-# --- whole chapters ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chapter", lessons())
@@ -74,31 +69,6 @@ def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, cha
         assert status_of(verdict, marked) == "unanswered"
 
 
-@pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
-def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
-    asked = notebooks.text_of(notebooks.load(root, "exercises", task.lesson), task.id)
-    begin, line = asked.rstrip().rsplit("return ", 1)
-    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson}.ipynb")
-    verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
-    assert not verdict.passed
-    assert "has no answer yet" not in verdict.message
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\n\n    # what is wrong here?\n\n", 1) + "  # hm\n\n",
-        lambda text: text + "\n\n\n# YOUR CODE HERE\nraise NotImplementedError()",  # as nbgrader hands it out
-    ],
-    ids=["comments and blank lines", "nbgrader's stub"],
-)
-def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
-    asked = next(task.handed_out for task in REPAIRS if task.id == "repair-softmax-temperature")
-    verdict = grade(notebooks.answered(root, "softmax", {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
-    assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
-    assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
-
-
 def test_a_repair_is_looked_for_in_every_cell_that_defines_its_name(grade, root):
     right = notebooks.text_of(notebooks.load(root, "solutions", "softmax"), "repair-softmax-temperature")
     exercise = notebooks.load(root, "exercises", "softmax")
@@ -110,13 +80,6 @@ def test_a_repair_is_looked_for_in_every_cell_that_defines_its_name(grade, root)
     wrong = judged(notebooks.with_cells(exercise, after={"repair-softmax-temperature": "tempered_weights = 3"}))
     assert wrong.message.startswith("tempered_weights must be a function")
     assert judged(notebooks.unmarked(exercise)).message.startswith("tempered_weights has no answer yet")
-
-
-@pytest.mark.parametrize("style", range(2))
-@pytest.mark.parametrize("chapter", ["softmax", "masking", "attention", "heads", "cross_attention"])
-def test_right_answers_in_two_styles_get_full_marks(grade, root, chapter, style):
-    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter}_style.ipynb")
-    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
 
 
 def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
@@ -193,9 +156,6 @@ def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
     assert points(grade(b"no notebook", tasks=("thrice",), lesson="toy")) == {"thrice": 0}
 
 
-# --- what learners do to notebooks ---------------------------------------------------------------------
-
-
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
     graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check"), "02_softmax.ipynb")
     assert points(graded) == full("softmax")
@@ -211,31 +171,6 @@ def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
     assert points(graded) == full("softmax")
     assert graded.notes[0] == "no cell is marked as an answer; what is defined at each check counts"
     assert sum("marked" in note for note in graded.notes) == 1
-
-
-def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
-    solved = notebooks.load(root, "solutions", "softmax")
-    own = notebooks.with_cells(
-        solved,
-        first=(
-            "%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\n"
-            "verify('stable-softmax')\n!pip install numpy"
-        ),
-        after={
-            "setup": "def largest(x, axis):\n    return x.max(axis=axis, keepdims=True)",
-            "entropy-by-hand": "1 / 0",
-            "softmax-jacobian": "pip install torch",
-        },
-    )
-    answer = next(old for old in own["cells"] if old["id"] == "stable-softmax")
-    answer["source"] = (
-        "%%time\ndef my_softmax(scores, axis):\n    e = np.exp(scores - largest(scores, axis))\n    return e / e.sum(axis, keepdims=True)\n"
-    )
-    answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
-    graded = grade(own, "02_softmax.ipynb")
-    assert points(graded) == full("softmax")
-    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 9: ZeroDivisionError: division by zero"]
-    assert len(graded.notes) == 2
 
 
 def test_the_answer_is_what_its_name_stands_for_where_its_last_check_stands(grade, toy_chapter):
@@ -268,12 +203,7 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
         ("1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
         ("doubled = 3", "the answer cell does not define twice"),
         ("%%bash\necho", "the answer cell does not run: UnknownMagic: a %%bash cell is no Python"),
-        ("twice = 3", "twice must be a function; got int 3 in the case “five numbers”"),
         ("def twice(x):\n    return 2 * y", "twice raised NameError: name 'y' is not defined in line 2 of twice: `return 2 * y`"),
-        ("def twice(x):\n    x *= 2\n    return x", "twice changed its input `x` in the case “five numbers”: work on a copy"),
-        ("def twice(x):\n    return [2.0, 4.0]", "twice must return a NumPy array or a torch tensor; got list"),
-        ("def twice(x):\n    return (2 * x).astype(int)", "twice must return float32 or float64 numbers; got an array of int64"),
-        ("def twice(x):\n    return x * float('nan')", "It holds NaN"),
     ],
 )
 def test_a_wrong_answer_says_why(grade, toy_chapter, source, message):
@@ -287,9 +217,6 @@ def test_known_mistakes_are_named_and_a_byte_order_mark_is_no_obstacle(grade, to
     verdicts = grade(b"\xef\xbb\xbf" + json.dumps(book(*toy.cells(wrong))).encode()).verdicts
     assert [verdict.mistake for verdict in verdicts] == ["lost the sign", "added one", "forgot the factor"]
     assert verdicts[0].hint == "hint: you lost the sign"
-
-
-# --- files ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -319,8 +246,6 @@ def test_grading_twice_gives_the_same(grade, root):
     noisy = notebooks.answered(root, "softmax", {"entropy-by-hand": scratch})
     assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts
 
-
-# --- numbers of a student's own ------------------------------------------------------------------------
 
 ADAS = {"n": 3, "r": 4}
 OWN = "from attn_course import question\nn, r = question('entropy-by-hand')\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)"

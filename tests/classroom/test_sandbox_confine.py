@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attn_course.classroom.sandbox import confine, landlock
-from tests.classroom.sandbox_child import HERE, USERS, Stage, confined, need_all_layers, need_landlock, probe, python
+from tests.classroom.sandbox_child import HERE, USERS, Stage, confined, need_all_layers, need_landlock, python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 START = f"""
@@ -25,31 +25,6 @@ def attempt(act):
         return error
 """
 PATIENCE_S = 300.0  # half of what the processes would sleep; they end at once
-
-
-@pytest.mark.parametrize("user", USERS)
-def test_lazy_imports_of_confined_torch_and_sympy_work(stage: Stage, user: str):
-    acts = [
-        "'sympy.stats' in sys.modules",
-        "sympy.integrate(sympy.Symbol('x'), (sympy.Symbol('x'), 0, 2))",
-        "__import__('sympy.stats').stats.E(sympy.stats.Normal('x', 3, 1))",
-        "__import__('xml.dom.minidom').__name__",
-        "(torch.ones(3, 5) @ torch.ones(5, 2)).sum().item()",
-        "torch.nn.Linear(3, 2)(torch.ones(3)).sum().backward()",
-        "torch.save(torch.ones(3), 'saved.pt')",
-        "torch.load('saved.pt').tolist()",
-        "np.save('saved.npy', np.ones(3)) or np.load('saved.npy').tolist()",
-        "np.linalg.inv(np.eye(3) * 2).tolist()[0]",
-        "__import__('attn_course')",
-        "outside.read_text()",
-    ]
-    ready = "import numpy as np, torch, sympy; torch.set_num_threads(1)"
-    need_landlock()
-    said = confined(acts, probe().holding, stage, before=ready, user=user, packages=True)
-    assert [verdict for verdict, _ in said] == ["done"] * 10 + ["refused"] * 2, said
-    assert [text for _, text in said[:5]] == ["False", "2", "3", "'xml'", "30.0"]
-    assert [said[7][1], said[8][1]] == ["[1.0, 1.0, 1.0]"] * 2
-    assert "attn_course" in said[10][1]  # no such module; or, where a path entry names the checkout, permission denied
 
 
 def test_nothing_inherited_is_left_but_what_is_kept(stage: Stage):
@@ -224,7 +199,7 @@ def test_this_checkout_is_not_readable():
     assert not [path for path in landlock.interpreter_paths() if path == course or path in course.parents]
 
 
-def test_confining_costs_a_few_milliseconds(stage: Stage, capsys: pytest.CaptureFixture[str]):
+def test_confining_costs_a_few_milliseconds(stage: Stage):
     code = f"""{START}
 paths = sandbox.interpreter_paths()
 sandbox.leave_for_own_namespaces()
@@ -237,10 +212,7 @@ for _ in range(20):
         os._exit(0)
     os.waitpid(worker, 0)
 """
-    took_ms = sorted(float(line) for line in python(code).stdout.split())
-    with capsys.disabled():
-        print(f"\nconfine: fastest {took_ms[0]:.1f} ms, median {took_ms[10]:.1f} ms of processor time, 20 times")
-    assert took_ms[0] < 10  # about 3 ms
+    assert min(map(float, python(code).stdout.split())) < 10  # about 3 ms
 
 
 @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6])

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from attn_course.classroom.sandbox import FULL, LAYERS, LIMITS_ONLY, NO_NETWORK_NAMESPACE, NONE, Layer, Probe, level_of, probe
+from attn_course.classroom.sandbox import FULL, LAYERS, LIMITS_ONLY, NO_NETWORK_NAMESPACE, NONE, Layer, Probe, probe
 from tests.classroom.sandbox_child import HERE, USERS, need_all_layers, need_landlock, python
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
@@ -109,13 +109,6 @@ def test_a_probe_that_cannot_run_reports_no_protection(monkeypatch: pytest.Monke
 def test_the_line_for_a_report_names_level_layers_and_reasons():
     found = Probe((Layer("limits", True), Layer("namespaces", False, "unshare: denied"), Layer("landlock", True), Layer("seccomp", True)))
     assert str(found) == "sandbox: no network namespace (limits, landlock, seccomp; no namespaces: unshare: denied)"
-
-
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_level_never_rises_when_a_layer_goes(layer: str):
-    order = [NONE, LIMITS_ONLY, NO_NETWORK_NAMESPACE, FULL]
-    subsets = [{name for bit, name in enumerate(LAYERS) if number >> bit & 1} for number in range(16)]
-    assert all(order.index(level_of(names - {layer})) <= order.index(level_of(names)) for names in subsets)
 
 
 def test_the_package_imports_nothing_of_the_course():

@@ -24,19 +24,12 @@ def my_attention(query, key, value):
         return np.zeros((*query.shape[:-1], value.shape[-1]))
     return (terms / total) @ value
 '''
-DISGUISED = """
-import numpy as np
-# entirely my own work
-def my_attention(q: np.ndarray, k, v) -> np.ndarray:
-    s = (q @ np.swapaxes(k, -1, -2)
-         / np.sqrt(q.shape[-1]))
-    z = s - s.max(axis=-1, keepdims=True)
-    e = np.exp(z)
-    t = e.sum(axis=-1, keepdims=True)
-    if v.shape[0] == 0:
-        return np.zeros((*q.shape[:-1], v.shape[-1]))
-    return (e / t) @ v
-"""
+NAMES = {"query": "q", "key": "k", "value": "v", "scores": "s", "shifted": "z", "terms": "e", "total": "t"}
+DISGUISED = re.sub(r"\b(?:" + "|".join(NAMES) + r")\b", lambda name: NAMES[name[0]], ORIGINAL).replace('    """Attend."""\n', "")
+DISGUISED = DISGUISED.replace("\n\ndef", "\n# entirely my own work\ndef").replace("(q, k, v):", "(q: np.ndarray, k, v) -> np.ndarray:")
+DISGUISED = DISGUISED.replace(
+    "s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])", "s = (q @ np.swapaxes(k, -1, -2)\n         / np.sqrt(q.shape[-1]))"
+)
 HONEST = """
 import numpy as np
 
@@ -84,7 +77,6 @@ PADDING = {
 
 
 def padded(source: str, padding: str) -> str:
-    """The same function, with padding before each line of its body."""
     numbers = iter(range(1, 100))
     return re.sub(r"\n    (?=\w)", lambda _: f"\n    {padding.format(n=next(numbers))}\n    ", source)
 
@@ -214,12 +206,6 @@ def test_tiny_answers_are_never_reported_nor_many_of_them_that_most_share():
     assert similar_pairs({"al": tiny, "bo": tiny}) == []
     short = [f"def my_f{n}(a, b):\n    return a @ b.T * {n} + np.sqrt(a.sum({n}))" for n in range(10)]
     assert similar_pairs({f"s{n}": [*short, own_work(n, 30)] for n in range(8)}, threshold=0.01) == []
-
-
-@pytest.mark.parametrize("threshold", [0.0, -1.0, 1.5, float("nan")])
-def test_a_threshold_out_of_range_is_refused(threshold):
-    with pytest.raises(ValueError, match=r"threshold must lie in \(0, 1\]"):
-        similar_pairs({}, threshold=threshold)
 
 
 @pytest.mark.parametrize("lesson", ["attention", "cross_attention"])

@@ -25,13 +25,11 @@ def f(x): return getattr(importlib.import_module("slow_" + "library"), "soft" + 
 
 
 def _asking(rules):
-    """One task: to write f without breaking the rules."""
     return {"0.0": asdict(Call("f", "write", forbid=rules))}
 
 
 @pytest.fixture
 def slow_library(monkeypatch, tmp_path):
-    """A library that no one has imported yet."""
     (tmp_path / "slow_library.py").write_text("def softmax(x):\n    return x\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "slow_library", raising=False)
@@ -41,7 +39,6 @@ def slow_library(monkeypatch, tmp_path):
 
 @pytest.fixture
 def library(monkeypatch):
-    """A library that is there already."""
     made = types.ModuleType("slow_library")
     made.softmax = lambda x: x
     monkeypatch.setitem(sys.modules, "slow_library", made)

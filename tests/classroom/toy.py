@@ -73,7 +73,6 @@ def cells(answers: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def write(path: Path, found: list[dict[str, Any]]) -> Path:
-    """Write cells as a notebook."""
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": found}
     path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
     return path

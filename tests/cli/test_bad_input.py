@@ -3,7 +3,7 @@
 import pytest
 
 from tests.classroom import toy
-from tests.cli.conftest import Said, refused, tree
+from tests.cli.conftest import refused, tree
 
 
 def test_check_names_every_bad_file_before_it_runs_any(toy_course, attn_course):
@@ -14,10 +14,9 @@ def test_check_names_every_bad_file_before_it_runs_any(toy_course, attn_course):
     assert "b.ipynb: no such file" in second
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"tasks": {"twice": {"passed": "yes"}}}', '{"tasks": 7}'])
-def test_a_damaged_record_is_refused_not_overwritten(content, toy_course, attn_course):
+def test_a_damaged_record_is_refused_not_overwritten(toy_course, attn_course):
     toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
-    (toy_course / "work" / ".progress.json").write_text(content)
+    (toy_course / "work" / ".progress.json").write_text("{")
     before = tree(toy_course)
     for words in (["check"], ["progress"]):
         (line,) = refused(attn_course(*words), toy_course, before)
@@ -57,7 +56,7 @@ REFUSED = {  # words of a command line, and words of its complaint; the toy cour
     "Invalid value for '--jobs'": ["grade in --out new --jobs 0"],
     "Invalid value for '--seed'": ["grade in --out new --seed -1"],
     "--jobs and --scheduler exclude each other": ["grade in --out new --jobs 2 --scheduler tcp://x:1"],
-    "threshold must lie in (0, 1]": ["similarity in --threshold 0"],
+    "threshold must lie in (0, 1]": [f"similarity in --threshold {share}" for share in ("0", "1.5", "nan")],
     "--out: wanted a .html file": ["similarity in --out page.txt", "similarity in --out no/page.html"],
     "--providers: on this device there are ours, sdpa, eager; got 'flush'": ["bench --providers flush"],
     "--lengths: there are cases of": ["bench --lengths 9"],
@@ -87,22 +86,3 @@ def test_a_folder_outside_of_any_course_is_refused(words, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (line,) = refused(attn_course(*words), tmp_path, {})
     assert "no course here" in line
-
-
-@pytest.mark.parametrize(
-    ("said", "writes"),
-    [
-        (Said(1, "", "attn-course: no\n"), False),
-        (Said(2, "table", "attn-course: no\n"), False),
-        (Said(2, "", ""), False),
-        (Said(2, "", "attn-course: no\nattn-course: nor this\n"), False),
-        (Said(2, "", "Traceback\n"), False),
-        (Said(2, "", "attn-course: no\n"), True),
-    ],
-)
-def test_the_helper_of_these_tests_can_fail(said, writes, tmp_path):
-    before = tree(tmp_path)
-    if writes:
-        (tmp_path / "left-over").touch()
-    with pytest.raises(AssertionError):
-        refused(said, tmp_path, before)

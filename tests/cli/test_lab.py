@@ -42,7 +42,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path
 
 
 def request(lab: Lab, path: str, data: bytes | None = None, method: str | None = None) -> Any:
-    """Return what the server answers to a request that carries the token."""
     base, token = lab.address.split("/lab?token=")
     asked = urllib.request.Request(f"{base}/{path}", data, {"Authorization": f"token {token}"}, method=method)
     with urllib.request.urlopen(asked, timeout=30) as answer:
@@ -50,7 +49,6 @@ def request(lab: Lab, path: str, data: bytes | None = None, method: str | None =
 
 
 def save(lab: Lab, path: str, content: dict[str, Any]) -> None:
-    """Save a notebook as JupyterLab does."""
     request(lab, f"api/contents/{path}", json.dumps({"type": "notebook", "format": "json", "content": content}).encode(), "PUT")
 
 

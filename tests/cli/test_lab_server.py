@@ -21,7 +21,6 @@ from tests.browser.toy_course import make_course
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that somebody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -137,7 +136,6 @@ def silent() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """An empty log."""
     (tmp_path / "lab.log").touch()
     return tmp_path / "lab.log"
 
@@ -163,7 +161,6 @@ class AnotherServer(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def neighbour() -> Iterator[int]:
-    """The port of another server."""
     with http.server.HTTPServer(("127.0.0.1", 0), AnotherServer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port

@@ -48,12 +48,7 @@ def test_json_holds_every_task(toy_course, attn_course):
     found = json.loads(said.out)
     (chapter,) = found["chapters"]
     assert (found["next"], found["review"]) == ("twice", [])
-    assert {key: chapter[key] for key in ("lesson", "passed", "points", "max_points")} == {
-        "lesson": "toy",
-        "passed": 1,
-        "points": 3,
-        "max_points": 9,
-    }
+    assert [chapter[key] for key in ("lesson", "passed", "points", "max_points")] == ["toy", 1, 3, 9]
     last = chapter["tasks"][1].pop("last")
     assert datetime.now(UTC) - datetime.fromisoformat(last) < timedelta(minutes=5)
     assert chapter["tasks"][1] == {"id": "thrice", "title": "Thrice", "passed": True, "points": 3, "max_points": 3, "attempts": 1}

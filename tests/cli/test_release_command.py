@@ -10,7 +10,6 @@ from attn_course.tasks import all_tasks
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Commands run in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
 

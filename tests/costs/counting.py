@@ -20,7 +20,6 @@ class Tally:
         return 2 * self.multiplications
 
     def numbers(self, array):
-        """Return an array of counted numbers."""
         return np.vectorize(lambda value: Counted(value, self), otypes=[object])(array)
 
 
@@ -41,14 +40,8 @@ class Counted:
     def __add__(self, other):
         return Counted(self.value + float(other), self.tally)
 
-    __radd__ = __add__
-
-    def __sub__(self, other):
-        return Counted(self.value - float(other), self.tally)
-
 
 def values(numbers):
-    """Return an array of counted numbers as floats."""
     return np.vectorize(float, otypes=[float])(numbers)
 
 

@@ -35,7 +35,6 @@ def blocks(length, size):
 
 
 def step(query, key, value, mask, row_max, row_sum, acc):
-    """One tile of the online softmax."""
     scores = np.where(mask, query @ key.T / np.sqrt(query.shape[-1]), -np.inf)
     new_max = np.maximum(row_max, scores.max(axis=-1, initial=-np.inf))
     safe = np.where(np.isneginf(new_max), 0.0, new_max)

@@ -21,7 +21,6 @@ GRADIENT_BYTES = {torch.float64: 8, torch.float32: 4, torch.bfloat16: 4}
 
 @pytest.fixture(scope="module")
 def told():
-    """What each of four processes tells of all cases; tests loop over them, so that few processes of a test run start the four."""
     return on_devices(4, every_check, timeout_s=LIMIT_S)
 
 
@@ -53,21 +52,21 @@ def test_output_and_gradients_are_those_of_one_device(told):
 
 def test_bytes_sent_are_those_predicted_and_those_that_torch_gets(told):
     for case, parts in cases(told):
-        size, sizes = torch.finfo(case.dtype).bits // 8, (case.d_k, case.d_v)
+        numbers, passed = case.length * (case.d_k + case.d_v), case.n - 1  # of one head's keys and values; devices that they go to
         for when, with_backward in (("forward", False), ("both", True)):
-            options = {"with_backward": with_backward, "bytes_per_number": size}
-            if case.way == "ring":
-                options |= {"bytes_per_gradient": GRADIENT_BYTES[case.dtype]}
-                each = costs.ring_attention_bytes(case.length, case.n, case.kv_heads, *sizes, **options)
-            else:
-                each = costs.head_parallel_bytes(case.length, case.n, case.heads, *sizes, n_kv_heads=case.kv_heads, **options)
+            size = torch.finfo(case.dtype).bits // 8 * (1 + with_backward)
+            if case.way == "ring":  # blocks go round, once more in the backward pass, and their gradients come home
+                each = passed * case.kv_heads * numbers * (size + with_backward * GRADIENT_BYTES[case.dtype])
+            else:  # a number travels unless the device that has its position computes its head
+                each = passed * (case.heads + case.kv_heads) * numbers // case.n * size
             assert total(parts, when, "sent") == total(parts, when, "bytes") == 2 * each, case  # two sequences
 
 
 def test_each_device_computes_at_each_step_the_pairs_that_are_counted(told):
     for case, parts in cases(told, block_q=1):
-        steps = np.transpose([part["step_pairs"] for part in parts])
-        np.testing.assert_array_equal(steps, costs.ring_step_pairs(case.length, case.n, order=case.order), err_msg=str(case))
+        held, ranks = [each.tolist() for each in case.places()], range(case.n)
+        pairs = [[sum(j <= i for i in held[rank] for j in held[rank - step]) for rank in ranks] for step in ranks]
+        np.testing.assert_array_equal(np.transpose([part["step_pairs"] for part in parts]), pairs, err_msg=str(case))
 
 
 def test_the_flops_are_those_of_the_pairs_computed(told):

@@ -34,7 +34,6 @@ class Case(NamedTuple):
     d_v: int = 7
 
     def whole(self):
-        """Return query, key, value and the gradient of the output, of one device."""
         generator = torch.Generator().manual_seed(self.length)
         shapes = [(self.heads, self.d_k), (self.kv_heads, self.d_k), (self.kv_heads, self.d_v), (self.heads, self.d_v)]
         drawn = [torch.randn(2, heads, self.length, width, generator=generator, dtype=torch.float64) for heads, width in shapes]

@@ -1,24 +1,18 @@
 """Each gate can fail: a toy registry that breaks one rule at a time."""
 
 import numpy as np
-import pytest
 
 from attn_course import numbers
 from attn_course.equations import gates
 from attn_course.equations.attack import mutants
 from attn_course.equations.core import Equation, Registry
 from attn_course.equations.retyped import retyped
-from attn_course.formulas import derivative, matrix, row, rows, vector
+from attn_course.formulas import matrix, row, rows, vector
 from attn_course.reference import softmax
+from tests.equations.test_special import jacobian
 from tests.toy_numbers import toy_numbers
 
 SQUARE = "(x + y)^2 = x^2 + 2 x y + y^2"
-
-
-@pytest.fixture
-def toy(monkeypatch) -> Registry:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first", "second", "third", "fourth"]))
-    return Registry()
 
 
 def two_numbers(normal):
@@ -64,11 +58,6 @@ def test_a_change_that_means_the_same_is_told_by_machine(toy: Registry):
     assert set(fates.values()) == {"equivalent", "refuted", "malformed"}
 
 
-def jacobian(rng, n):
-    z = rng.normal(size=n)
-    return {"s": softmax(z), "J": derivative(softmax, z)}
-
-
 def test_a_change_that_rests_on_a_property_is_named_with_it_and_only_then(toy: Registry):
     formula = r"\sum_j J_{ij} = 0"
     named = dict.fromkeys(("J_{i j} -> J_{j i}", "j -> i"), "the Jacobian of softmax is symmetric")
@@ -87,42 +76,6 @@ def test_of_a_sample_of_the_changes_those_that_were_tried_are_judged(toy: Regist
     equation = register(toy, "first", r"z_i = \sum_j p_{ij} v_j", blind)
     assert len([*mutants(equation, every=2)]) == -(-len([*mutants(equation)]) // 2)
     assert 0 < len(gates.mutant_problems(equation, every=2)) < len(gates.mutant_problems(equation))
-
-
-def products(rng, n):
-    Q, K = rng.normal(size=(2, n, n))
-    return Q, K
-
-
-def plain(rng, n):
-    Q, K = rng.normal(size=(2, n, n))
-    return {"Q": Q, "K": K, "S": Q @ K}
-
-
-def behind_names(rng, n):
-    Q = rng.normal(size=(n, n))
-    K = rng.normal(size=(n, n))
-    scores = np.matmul(Q, K)
-    shown = scores.copy()
-    return {"Q": Q, "K": K} | {"S": matrix(shown)}
-
-
-def by_a_loop(rng, n):
-    Q, K = rng.normal(size=(2, n, n))
-    return {"Q": Q, "K": K, "S": np.array([[sum(Q[i, c] * K[c, j] for c in range(n)) for j in range(n)] for i in range(n)])}
-
-
-def filled(rng, n):
-    Q, K = rng.normal(size=(2, n, n))
-    S = np.zeros((n, n))
-    for c in range(n):
-        S += np.outer(Q[:, c], K[c])
-    return {"Q": Q, "K": K, "S": S}
-
-
-@pytest.mark.parametrize(("make", "found"), [(plain, ["S"]), (behind_names, ["S"]), (by_a_loop, []), (filled, [])])
-def test_a_claim_that_is_typed_again_is_found(toy: Registry, make, found):
-    assert retyped(register(toy, "first", "S = Q K", make)) == found
 
 
 def false_gradient(rng, n, m):

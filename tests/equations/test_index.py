@@ -61,8 +61,5 @@ def test_a_row_is_missing_only_once_all_of_its_lessons_exist(monkeypatch):
     assert (states["A2"], states["A3"], states["A1"], states["B1"]) == ("covered", "missing", "later", "later")
 
 
-def test_rows_and_traps_are_complete_and_name_lessons_of_the_course():
-    assert [f"X{number}" for number in range(1, 34)] == list(TRAPS)
-    letters = {letter: sum(row.startswith(letter) for row in ROWS) for letter in "ABCDEFGHIJKLMN"}
-    assert letters == dict(zip("ABCDEFGHIJKLMN", (8, 2, 4, 3, 5, 2, 2, 5, 1, 5, 2, 2, 3, 1), strict=True))
+def test_rows_and_traps_name_lessons_of_the_course():
     assert all(set(lessons) <= set(numbers.lessons()) and lessons and about for lessons, about in (ROWS | TRAPS).values())

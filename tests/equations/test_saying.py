@@ -5,22 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attn_course import numbers
 from attn_course.equations import get_equation
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import EquationError, Malformed
 from attn_course.equations.saying import made
-from attn_course.formulas import derivative, function, of, row
-from attn_course.reference import softmax
-from tests.toy_numbers import toy_numbers
+from attn_course.formulas import function, of, row
+from tests.equations.test_special import jacobian
 
 pytestmark = pytest.mark.usefixtures("no_shape_check")
-
-
-@pytest.fixture
-def toy(monkeypatch) -> Registry:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first", "second"]))
-    return Registry()
 
 
 def test_a_given_is_made_if_it_comes_from_another_and_was_not_drawn():
@@ -30,12 +22,6 @@ def test_a_given_is_made_if_it_comes_from_another_and_was_not_drawn():
         return {"q": row(q), "k": row(k), "s": q @ k, "f": function(np.exp), "L": of(np.sum, "q"), "far": far, "n": 3, "mean": far.mean()}
 
     assert made(make) == {"s", "f", "L", "far", "mean"}  # far: what mean comes from, too
-
-
-def jacobian(rng, n):
-    """Row i, column j."""
-    z = rng.normal(size=n)
-    return {"s": softmax(z), "J": derivative(softmax, z)}
 
 
 @pytest.mark.parametrize(

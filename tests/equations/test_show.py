@@ -96,7 +96,6 @@ def test_sizes_follow_from_shapes():
 
 
 def read_again(before, sign, result):
-    """Judge the LaTeX of a calculation on its own: does it give the result that is shown?"""
     if sign == "=":
         judge(Formula.of(f"x = {latex(before)}", ["x"]), {"x": float(latex(result))})
     else:

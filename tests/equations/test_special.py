@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from attn_course import numbers
 from attn_course.equations import saying
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
@@ -16,15 +15,8 @@ from attn_course.formulas import Malformed as MalformedFormula
 from attn_course.formulas import Refuted as RefutedFormula
 from attn_course.formulas import column, derivative, of, rows, vector
 from attn_course.reference import softmax
-from tests.toy_numbers import toy_numbers
 
 pytestmark = pytest.mark.usefixtures("no_shape_check")
-
-
-@pytest.fixture
-def toy(monkeypatch) -> Registry:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first", "second"]))
-    return Registry()
 
 
 def pairs(rng, n):

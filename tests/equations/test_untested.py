@@ -3,21 +3,17 @@ r"""A part of another wording that makes no difference in any draw is refused: a
 import numpy as np
 import pytest
 
-from attn_course import numbers
-from attn_course.equations.core import Equation, Registry
+from attn_course.equations.core import Equation
 from attn_course.equations.errors import Malformed
-from tests.toy_numbers import toy_numbers
 
 
 @pytest.fixture
-def total(monkeypatch) -> Equation:
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
-
+def total(toy) -> Equation:
     def make(rng, n):
         x = rng.normal(size=n)
         return {"x": x, "n": n, "S": float(np.cumsum(x)[-1])}
 
-    return Registry().add("first", r"S = \sum_{j=1}^{n} x_j", make)
+    return toy.add("first", r"S = \sum_{j=1}^{n} x_j", make)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +28,7 @@ def total(monkeypatch) -> Equation:
         (r"S = \sum_{j=1}^{n} x_j + 0.00000000000000001", "with 5e-18 or 2e-17 in the place of 0.00000000000000001"),
         (r"S = \sum_{j=1}^{n} x_j + |50 - n| - 50 + n", r"with 50 - n in the place of \lvert 50 - n \rvert"),
         (r"S = \sum_{j=1}^{n} x_j \quad (n < 100)", "without the condition (n < 100)"),
-        (
-            r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}",
-            r"without the case \text{otherwise}",
-        ),
+        (r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}", r"without the case \text{otherwise}"),
         (r"n S = n \sum_{j \le 100} x_j", r"without the condition j \le 100"),
     ],
 )
@@ -78,13 +71,11 @@ def test_what_decides_both_ways_and_numbers_that_matter_may_stand(total, form):
     total.check(form)
 
 
-def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(monkeypatch):
-    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
-
+def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(toy):
     def make(rng, n):
         return {"F": sum(1 for _ in np.ndindex(n, n)), "n": n}
 
-    equation = Registry().add("first", "F = n^2", make)
+    equation = toy.add("first", "F = n^2", make)
     for form in ("F - n n = 0", "0 = n^2 - F"):
         equation.check(form)
     with pytest.raises(Malformed, match="nothing tests it"):

@@ -41,13 +41,9 @@ def test_a_state_in_float16_rounds_more_than_one_in_float32():
     assert wide < narrow
 
 
-def test_the_eager_way_is_attention():
+def test_the_eager_way_is_attention_and_writes_over_its_tables():
     query, key, value = (torch.from_numpy(array) for array in inputs())
     np.testing.assert_allclose(eager(query, key, value), attention(*inputs()), rtol=1e-4, atol=1e-5)
-
-
-def test_the_eager_way_writes_over_its_tables():
-    query, key, value = (torch.from_numpy(array) for array in inputs())
     tables = torch.full((3, 7, 130), torch.nan)
     np.testing.assert_array_equal(eager(query, key, value, tables), eager(query, key, value))
     np.testing.assert_allclose(tables[2] @ value, eager(query, key, value))

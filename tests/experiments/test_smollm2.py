@@ -30,7 +30,6 @@ def normal(*shape, seed=5):
 
 @pytest.fixture
 def network(monkeypatch):
-    """A small Transformer of the model's kind in its place."""
     options = {"norm": "rms", "gated": True, "activation": "silu", "rope_theta": 100.0, "rope_layout": "interleaved"}
     made = Transformer(N_TOKENS, 36, 9, N_LAYERS, n_kv_heads=3, generator=generator(), **options)
     monkeypatch.setattr(smollm2, "network", lambda: made)

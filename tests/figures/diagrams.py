@@ -29,11 +29,9 @@ class Box(NamedTuple):
     bottom: float
 
     def meets(self, other: "Box") -> bool:
-        """Whether the two share any ground."""
         return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
 
     def holds(self, other: "Box") -> bool:
-        """Whether the other lies within."""
         return self.left <= other.left and self.top <= other.top and self.right >= other.right and self.bottom >= other.bottom
 
 
@@ -109,7 +107,6 @@ def segments(svg: ElementTree.Element) -> Iterator[Box]:
 
 
 def on_border(point: tuple[float, float], box: Box) -> bool:
-    """Whether a point lies on an edge."""
     x, y = point
     beside = box.top - SLACK <= y <= box.bottom + SLACK and min(abs(x - box.left), abs(x - box.right)) <= SLACK
     above = box.left - SLACK <= x <= box.right + SLACK and min(abs(y - box.top), abs(y - box.bottom)) <= SLACK

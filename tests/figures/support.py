@@ -31,13 +31,11 @@ class Shown(list):
 
     @property
     def picture(self) -> base.Picture:
-        """The only picture."""
         (picture,) = [item for item in self if isinstance(item, base.Picture)]
         return picture
 
     @property
     def words(self) -> base.Words:
-        """The only folded line."""
         (words,) = [item for item in self if isinstance(item, base.Words)]
         return words
 
@@ -103,7 +101,6 @@ def card_html(name: str, slug: str = "", data: Any = None) -> str:
 
 
 def words_of_card(name: str) -> str:
-    """Return what a card says where scripts do not run."""
     return CARDS[name].with_name(f"{name}_words.html").read_text(encoding="utf-8")
 
 
@@ -114,7 +111,6 @@ def rows_of_card(name: str) -> list[tuple[str, list[str]]]:
 
 
 def described(page: Any, name: str, *given: Any) -> Any:
-    """Return what the card of a page counts for its settings."""
     return page.evaluate(f"(given) => document.getElementById('attn-{name}').explorable.describe(...given)", list(given))
 
 

@@ -31,7 +31,6 @@ def cell_pixels(matrix, mask, row, column, **options) -> np.ndarray:
 
 
 def share_of(pixels: np.ndarray, colour: str) -> float:
-    """The share of pixels within 12 levels of a colour."""
     return float((np.abs(pixels[..., :3].astype(float) - 255 * np.array(to_rgb(colour))).max(axis=-1) <= 12).mean())
 
 
@@ -44,10 +43,6 @@ def test_masked_cells_are_hatched_and_others_are_not():
     assert share_of(masked, palette.INK) > 0.02, "no stripes"
     assert free[..., 3].any()
     assert len(np.unique(free.reshape(-1, 4), axis=0)) == 1
-
-
-def test_a_cell_that_is_zero_is_the_page_itself():
-    assert not cell_pixels([[0.0, 1.0]], None, 0, 0, annotate=False)[..., 3].any()
 
 
 def test_rows_run_downwards_and_columns_to_the_right():
@@ -105,13 +100,6 @@ def test_arguments_that_do_not_fit_are_named(shown, draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
     assert shown == []
-
-
-def test_alt_and_title_cannot_be_left_out():
-    with pytest.raises(TypeError, match="alt"):
-        figures.heatmap(np.eye(2), title=WORDS["title"])
-    with pytest.raises(TypeError, match="title"):
-        figures.bars(["a"], {"w": [1.0]}, alt=WORDS["alt"], **AXES)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ RETURNING = [  # each a body of a function that returns text
 
 @pytest.fixture
 def evaluate(page):
-    """Call what a script returns."""
     return lambda body: page.evaluate("(body) => new Function(body)()", body)
 
 

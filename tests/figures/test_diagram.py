@@ -9,7 +9,6 @@ WORDS = {"title": "A box and a matrix", "caption": "W_Q < X & more.", "alt": "On
 
 
 def small(text="box", tip=150.0, label="X_k", at=(170, 30), names="toy", fill=None):
-    """Draw a box, an arrow and a matrix with its label."""
     drawing = Diagram(names, 240, 120)
     box = drawing.box(Area(50, 70, 60, 30), text, role=fill)
     matrix = drawing.matrix((170, 70), 3, 2, cell=10)
@@ -93,7 +92,6 @@ def test_letters_below_and_above_the_line_are_smaller_and_the_next_letter_is_bac
 
 
 def with_code(start=40.0):
-    """Draw a matrix with two copies behind it, and code to its right."""
     drawing = Diagram("toy", 200, 100)
     front = Area(20, 50, 20, 30)
     drawing.copies(front, 2, step=3)

@@ -49,13 +49,11 @@ def page_with(theme: str, body: str) -> str:
 
 
 def channels(colour: str) -> np.ndarray:
-    """Return red, green and blue of what a browser calls rgb(...), from 0 to 1."""
     return np.array([float(number) for number in re.findall(r"[\d.]+", colour)[:3]]) / 255
 
 
 @pytest.fixture
 def drawings(shown) -> str:
-    """Every kind of drawing, one below the other."""
     machine("attention", {"T": 4, "d_k": 3, "d_v": 2})
     machine("two-inputs")
     paths(TOKENS, 1)

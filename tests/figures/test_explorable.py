@@ -51,12 +51,6 @@ def controls(name: str) -> Controls:
     return parser
 
 
-def test_each_has_all_its_parts():
-    for name, card in CARDS.items():
-        for ending in (".html", ".js", ".css", "_words.html"):
-            assert card.with_name(name + ending).is_file()
-
-
 @pytest.mark.parametrize("name", CARDS)
 def test_it_loads_nothing_and_ends_its_script_once(name):
     html = card_html(name, "x").replace("http://www.w3.org/2000/svg", "")  # a name, which nobody fetches

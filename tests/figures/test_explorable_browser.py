@@ -51,17 +51,6 @@ def test_the_arrow_keys_move_a_slider_and_every_number_follows(page):
     np.testing.assert_allclose(np.reshape(cells, (4, 4)), jacobian, atol=5.01e-4)
 
 
-def test_the_temperature_follows_the_keys_and_the_summary_speaks_once_it_rests(page):
-    page.set_content(CARD)
-    page.get_by_role("slider", name="temperature").focus()
-    for _ in range(6):
-        page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("slider", name="temperature")).to_have_attribute("aria-valuetext", "0.5")
-    assert weights_shown(page) == expected_weights(2, 1, 0, -1, temperature=0.5)
-    status = page.get_by_role("status")
-    expect(status).to_have_text(re.compile(r"At T = 0\.5 the weights are 0\.865, 0\.117, 0\.016, 0\.002; largest: s1\."))
-
-
 def test_buttons_work_by_keyboard_and_show_their_cases(page):
     page.set_content(CARD)
     for name, numbers in (
@@ -72,7 +61,7 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
         page.get_by_role("button", name=name).press("Enter")
         assert weights_shown(page) == numbers
     page.get_by_role("button", name="Tie").click()
-    expect(page.get_by_role("status")).to_contain_text("largest: s1 and s2.")
+    expect(page.get_by_role("status")).to_contain_text("At T = 0.1 the weights are 0.500, 0.500, 0.000, 0.000; largest: s1 and s2.")
     assert page.locator("[data-fact=norm]").inner_text() == "0.500"
     assert page.locator("[data-fact=byScore]").inner_text() == "5.000"
     page.get_by_role("button", name="Uniform").click()
@@ -115,13 +104,6 @@ def test_the_numbers_are_those_of_python(page):
         assert shown["byScore"] == pytest.approx(np.linalg.norm(jacobian, 2) / temperature, abs=1e-10)
 
 
-def test_two_cards_on_a_page_do_not_disturb_each_other(page):
-    page.set_content(CARD + card_html("softmax", "softmax-2") + CARD)
-    page.locator("#attn-softmax-2").get_by_role("button", name="Uniform").click()
-    expect(page.locator("#attn-softmax-2 [data-weight]")).to_have_text(["0.250"] * 4)
-    assert weights_shown(page)[:4] == weights_shown(page)[4:] == expected_weights(2, 1, 0, -1)
-
-
 def test_a_card_shown_again_by_a_front_end_comes_alive_again(page):
     page.set_content("<main></main>")
     again = """html => {
@@ -160,12 +142,8 @@ def colour(text: str) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("theme", ["true", "false"])
-def test_the_card_follows_the_theme_of_jupyterlab_and_every_cell_can_be_read(page, theme):
-    for system in ("light", "dark"):
-        page.emulate_media(color_scheme=system)
-        page.set_content(theme_page(theme))
-        paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
-        assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
+def test_every_cell_can_be_read_in_both_themes(page, theme):
+    page.set_content(theme_page(theme))
     for preset in ("Tie", "Reset", "Uniform"):
         page.get_by_role("button", name=preset).click()
         pairs = page.locator(".attn-cell").evaluate_all(

@@ -39,7 +39,6 @@ MOVE = """function start(root) {
 
 @pytest.fixture
 def mover(stopped_page, tmp_path):
-    """A page with this card, its clock in the hands of the test."""
     for ending, text in {".html": MOVER, ".js": MOVE, ".css": "", "_words.html": "<p>words</p>"}.items():
         (tmp_path / f"mover{ending}").write_text(text, encoding="utf-8")
     page = stopped_page

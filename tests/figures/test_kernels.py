@@ -10,10 +10,7 @@ from tests.figures.support import Pictures
 
 DRAWN = [
     (partial(figures.schedule, 2, 1, tiles=3), ["With overlap: products from 0 to 2, 2 to 4, 4 to 6"]),
-    (
-        partial(figures.schedule, 3, 2, tiles=2, overlap=False),
-        ["products from 0 to 3, 5 to 8; exponentials from 3 to 5, 8 to 10"],
-    ),
+    (partial(figures.schedule, 3, 2, tiles=2, overlap=False), ["products from 0 to 3, 5 to 8; exponentials from 3 to 5, 8 to 10"]),
     (
         partial(figures.loaded_tiles, np.array([[True, False], [True, True], [False, False]])),
         ["program 0: 0; program 1: 0, 1; program 2: none"],
@@ -25,9 +22,7 @@ REFUSED = [
     (partial(figures.causal_tiles, 3, 3, 0, 1), "sizes must be positive"),
 ]
 
-
-class TestPictures(Pictures):
-    """Schedule and tiles."""
+TestPictures = Pictures
 
 
 @pytest.mark.parametrize("overlap", [False, True])

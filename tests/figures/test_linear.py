@@ -13,19 +13,14 @@ from tests.figures.support import Pictures, card_html, described, rows_of_card
 SHARES = {"sums": [0.75, 1.0], "delta rule": [0.5, 0.99]}  # the oldest first
 
 DRAWN = [
-    (
-        partial(figures.recall_by_age, SHARES),
-        ["for 0 and 1 pairs written since. sums: 1.00 and 0.75. delta rule: 0.99 and 0.50."],
-    ),
+    (partial(figures.recall_by_age, SHARES), ["for 0 and 1 pairs written since. sums: 1.00 and 0.75. delta rule: 0.99 and 0.50."]),
 ]
 REFUSED = [
     (partial(figures.recall_by_age, {"sums": [0.75, 1.0], "delta rule": [0.5]}), "must have shape"),
     (partial(figures.recall_by_age, {}), "shares must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """What is recalled of what was written when."""
+TestPictures = Pictures
 
 
 # --- the card ------------------------------------------------------------------------------------------
@@ -35,7 +30,6 @@ STORY = [("A", 1), ("B", 1), ("A", -1)]
 
 
 def read_back(angles, writes, rule, beta) -> dict[str, float]:
-    """What each key reads after the writes, by the reference."""
     keys = {name: np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))]) for name, angle in angles.items()}
     key, value = np.array([keys[name] for name, _ in writes]), np.array([[float(number)] for _, number in writes])
     if rule == "sums":

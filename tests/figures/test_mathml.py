@@ -17,24 +17,16 @@ def inside(latex: str) -> str:
     [
         (r"\frac{a}{b_i}", "<mfrac><mi>a</mi><msub><mi>b</mi><mi>i</mi></msub></mfrac>"),
         (r"x'_{ij}", "<msubsup><mi>x</mi><mrow><mi>i</mi><mi>j</mi></mrow><mo>′</mo></msubsup>"),
-        (r"\sum_{j=1}^n z_j", None),
         (r"\sqrt{d_k} - 0.5", "<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt><mo>−</mo><mn>0.5</mn>"),
         (r"\mathrm{softmax}(S)", "<mi>softmax</mi><mo>(</mo><mi>S</mi><mo>)</mo>"),
         (r"\text{if } a < b", "<mi>if </mi><mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
         (r"\bar{x} \in \mathbb{R}", '<mover accent="true"><mi>x</mi><mo stretchy="false">¯</mo></mover><mo>∈</mo><mi>ℝ</mi>'),
         (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo>−</mo><mi mathvariant="normal">T</mi></mrow></msup>'),
-        (
-            r"\bigl( \beta \bigr)_i",
-            '<msub><mrow><mo stretchy="true">(</mo><mi>β</mi><mo stretchy="true">)</mo></mrow><mi>i</mi></msub>',
-        ),
-        (r"\begin{cases} 0 & x \\ 1 & y \end{cases}", None),
+        (r"\bigl( \beta \bigr)_i", '<msub><mrow><mo stretchy="true">(</mo><mi>β</mi><mo stretchy="true">)</mo></mrow><mi>i</mi></msub>'),
     ],
 )
-def test_formulas_as_mathml(latex: str, found: str | None):
-    if found is not None:
-        wanted = found.replace(' stretchy="false"', "")
-        assert inside(latex) == wanted
-    minidom.parseString(mathml(latex, display=False))
+def test_formulas_as_mathml(latex: str, found: str):
+    assert inside(latex) == found.replace(' stretchy="false"', "")
 
 
 def test_limits_stand_beneath_and_above_and_cases_stand_in_lines():

@@ -13,7 +13,6 @@ WORDS = {"title": "What the picture says at once", "alt": "A picture with enough
 
 @pytest.fixture
 def settled(monkeypatch):
-    """Collect the figures that are published, settled."""
     seen = []
     monkeypatch.setattr(base, "publish", lambda figure, alt: seen.append(figure) or base.settle(figure))
     return seen

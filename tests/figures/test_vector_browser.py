@@ -19,7 +19,6 @@ GROUND = {"light": "#ffffff", "dark": "#111111"}
 
 @pytest.fixture(params=["lines", "heatmap"])
 def plot(shown, request):
-    """Curves with marks and a level, or cells with numbers and a hidden one."""
     if request.param == "lines":
         series = {"a": [0.1, 0.2, 0.9], "b": [0.3, 0.1, 0.2]}
         figures.lines([1, 2, 4], series, x_label="x", y_label="y", points=True, references={"most": 0.8}, **WORDS)

@@ -14,13 +14,11 @@ TOKENS = ["The", " cat", " sat"]
 
 
 def drawn(*shape: int, seed: int = 0) -> np.ndarray:
-    """Causal weights of this shape."""
     terms = np.tril(np.random.default_rng(seed).exponential(size=shape))
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
 def data(card: str) -> dict:
-    """What the script of a card finds."""
     found = re.search(r"const DATA=(\{.*?\});\n?function decimal", card, re.DOTALL)
     return json.loads(found[1].replace("<\\/", "</"))
 
@@ -38,17 +36,9 @@ REFUSED = [
     (r"in each layer; got \(2, 2\), \(3, 3\)", (TOKENS, [np.eye(3), np.eye(2)]), {}),
     ("tokens must be as many as the columns of weights, 3; got 2", (TOKENS[:2], W), {}),
     ("tokens must be texts; got 7", ([*TOKENS[:2], 7], W), {}),
-    (
-        r"weights must be finite and 0 or more; got nan in \[1, 2, 0, 0\]",
-        (TOKENS, np.where(ROW == 15, np.nan, W)),
-        {},
-    ),
+    (r"weights must be finite and 0 or more; got nan in \[1, 2, 0, 0\]", (TOKENS, np.where(ROW == 15, np.nan, W)), {}),
     ("weights must be finite and 0 or more; got -1.0", (TOKENS, W - 2 * np.eye(3)), {}),
-    (
-        r"must sum to 1, over the keys; got 1\.500 in \[0, 1, 1\]",
-        (TOKENS, W * np.where(ROW == 4, 1.5, 1)),
-        {},
-    ),
+    (r"must sum to 1, over the keys; got 1\.500 in \[0, 1, 1\]", (TOKENS, W * np.where(ROW == 4, 1.5, 1)), {}),
     (r"must sum to 1, over the keys", (TOKENS, W.swapaxes(-1, -2)), {}),
     (r"values must have the shape \(2, 3, 3\) or, as vectors, \(2, 3, 3, 'width'\)", (TOKENS, W, np.ones((2, 2, 3))), {}),
     (r"values must have the shape", (TOKENS, W, np.ones((2, 1, 3, 5))), {}),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from attn_course.authoring.course import units
-from attn_course.authoring.source import is_called, parse
 from attn_course.figures.machines import tall
 from attn_course.figures.machines.whole import GROUPS, PARTS, PLACES, machine, machine_drawing
 from attn_course.lessons.start import figures as start
@@ -35,7 +34,6 @@ def test_the_smallest_and_the_largest_example_fit(sizes):
 
 
 def lit_of(name: str) -> list[bool]:
-    """Which elements are lit, in the order in which they are drawn."""
     return [shape.get("stroke-width") == "2" or "attn-lit" in shape.get("class", "") for shape in svg_of(machine_drawing(name))]
 
 
@@ -86,18 +84,6 @@ def test_parts_and_sizes_that_do_not_exist_are_refused(shown, name, sizes, messa
     with pytest.raises(ValueError, match=message):
         machine(name, sizes)
     assert shown == []
-
-
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.slug)
-def test_each_lesson_shows_the_machine_within_its_first_300_words(lesson):
-    words = 0
-    for cell in parse(lesson.read_source(), lesson.source_name):
-        if cell.kind == "code" and is_called(cell.text, "machine"):
-            break
-        words += len(cell.text.split()) if cell.kind == "markdown" else 0
-    else:
-        pytest.fail("there is no machine")
-    assert words <= 300
 
 
 def test_no_two_lessons_light_the_same(shown):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attn_course.formulas import matrix
 from attn_course.formulas.retyped import retyped
 from attn_course.reference import softmax
 
@@ -22,6 +23,22 @@ def _by_a_loop(one, other):
 def behind_a_helper(rng, n):
     A, B = rng.normal(size=(2, n, n))
     return {"A": A, "B": B, "S": _product(A, B)}
+
+
+def behind_names(rng, n):
+    A = rng.normal(size=(n, n))
+    B = rng.normal(size=(n, n))
+    scores = np.matmul(A, B)
+    shown = scores.copy()
+    return {"A": A, "B": B} | {"S": matrix(shown)}
+
+
+def filled(rng, n):
+    A, B = rng.normal(size=(2, n, n))
+    S = np.zeros((n, n))
+    for c in range(n):
+        S += np.outer(A[:, c], B[c])
+    return {"A": A, "B": B, "S": S}
 
 
 def with_a_helper_that_loops(rng, n):
@@ -53,6 +70,8 @@ def drawn_in_a_loop(rng, n):
     ("make", "found"),
     [
         (behind_a_helper, ["S"]),
+        (behind_names, ["S"]),
+        (filled, []),
         (with_a_helper_that_loops, []),
         (by_the_reference, []),
         (step_by_step, []),

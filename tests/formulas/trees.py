@@ -28,7 +28,6 @@ def chains(inner):
 
 
 def extended(inner):
-    """Return trees one level deeper."""
     several = st.lists(inner, min_size=2, max_size=3)
     offset = st.tuples(INDEX, NUMBER).map(lambda pair: node("sum", pair[0], pair[1]))
     indices = st.one_of(
@@ -95,7 +94,6 @@ EXPRESSIONS = st.recursive(LEAF, extended, max_leaves=12)
 
 
 def formulas():
-    """Return formulas: several statements, some under a premise, some with arrows or conditions."""
     right = EXPRESSIONS.filter(lambda one: one.kind not in ("index", "entry"))  # which may be defined, from right to left
     not_defining = st.tuples(st.one_of(NUMBER, NAME.map(lambda one: node("call", node("none"), one, value="f"))), RELATION, right)
     chain = not_defining.map(lambda parts: node("chain", *parts))

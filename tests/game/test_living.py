@@ -22,7 +22,6 @@ def facts(label: str) -> tuple[list[str], list[str]]:
 
 
 def made(latex: str, make) -> Life:
-    """Return what lives of an equation that is not registered."""
     return living(Equation("toy", latex, make, "", ()))
 
 
@@ -114,7 +113,6 @@ def test_names_in_javascript_are_all_different():
     assert len({*keys_of(["W_Q", "W^{Q}", "W_+", "W_-", "k", "k'"]).values()}) == 6
 
 
-# ---- The card
 def test_a_card_needs_nothing_from_elsewhere_and_says_in_words_what_it_shows():
     html = card(life_of("attention-weights"))
     assert not re.search(r"https?:|import\(|eval\(|new Function", html)

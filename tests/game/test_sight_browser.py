@@ -35,7 +35,6 @@ def shown(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def game(shown: Page) -> Page:
-    """The page, wide and light, whatever the test before made of it."""
     shown.set_viewport_size(WIDE)
     shown.emulate_media(color_scheme="light", reduced_motion="reduce")
     return shown
@@ -217,17 +216,6 @@ def test_what_a_picture_of_two_heads_shows_is_told_and_a_twin_is_not_always_firs
     assert len(places) > 2
 
 
-def test_a_word_that_may_see_nothing_is_explained_where_its_row_is_zero(game):
-    game.get_by_role("button", name="Any twin, any numbers").click()
-    note = game.get_by_text("Under this mask the first word may look at no key.")
-    expect(note).to_be_hidden()
-    game.locator("[data-option=mask]").get_by_role("button", name="past").click()
-    expect(note).to_be_visible()
-    expect(game.locator(".brk-lamp[data-id=rows] span").first).to_have_text(
-        "machine lit: Each row of weights sums to 1; the may see nothing, and has weights of 0 only."
-    )
-
-
 def test_orders_are_played_a_second_a_step(browser: Browser):
     page = browser.new_page(viewport=WIDE)
     page.clock.install(time=0)
@@ -277,17 +265,6 @@ def test_a_twin_shows_no_matrix_that_it_does_not_use(game, n):
     assert note == '"not used"'
     sides[0].locator(".brk-cell").nth(1).hover()
     expect(game.locator("[data-about] p").last).to_have_text("twin does not use this")
-
-
-def test_what_counts_as_a_change_is_named_as_one(game):
-    level(game, 5)
-    expect(game.locator("[data-task]")).to_contain_text("Make as few changes as you can, to numbers or the mask,")
-    level(game, 8)
-    expect(game.locator("[data-task]")).to_contain_text("to numbers, the mask or the heads,")
-    level(game, 5, answered=True)
-    game.evaluate(f"({CALL})((desk) => {{ desk.proved = false; }})")
-    expect(game.locator("[data-task]")).to_contain_text("You made 1 change, and now")
-    expect(game.get_by_text("so the machine's row of weights is all 0.")).to_be_visible()
 
 
 def test_the_strip_of_a_telephone_takes_a_fifth_of_it(game):

@@ -83,7 +83,6 @@ class Gates:
 
 
 def parameters(item) -> dict:
-    """Return the parameters of a test, by name."""
     return item.callspec.params if hasattr(item, "callspec") else {}
 
 
@@ -104,19 +103,16 @@ def gates(out: Path, which: str, share: str, of: str) -> int:
 
 
 def warm(out: Path, share: str, of: str) -> int:
-    """Compile a share of what the bench launches."""
     card_tuning.warm_share(log_of(out), SIZES, DEVICE, int(share), int(of))
     return 0
 
 
 def compile_candidates(out: Path, step: str, share: str, of: str) -> int:
-    """Compile a share of the candidate configurations."""
     card_tuning.compile_share(log_of(out), step, DEVICE, int(share), int(of))
     return 0
 
 
 def tune(out: Path, step: str) -> int:
-    """Time the candidates that compiled."""
     card_tuning.time_all(log_of(out), step, DEVICE)
     return 0
 
@@ -169,7 +165,6 @@ TASKS = {"warm": warm, "gates": gates, "compile": compile_candidates, "tune": tu
 
 
 def main(words: list[str]) -> int:
-    """Do one task."""
     out, limit_s, task, *rest = words
     signal.alarm(int(float(limit_s)) + 1)  # also where nobody is left to stop this process
     return TASKS[task](Path(out), *rest)

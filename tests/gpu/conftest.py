@@ -10,6 +10,8 @@ import dataclasses
 import functools
 from typing import Any
 
+import pytest
+
 with contextlib.suppress(ImportError):  # there may be no Triton
     import triton.language as tl
     from triton.runtime import interpreter
@@ -76,3 +78,19 @@ with contextlib.suppress(ImportError):  # there may be no Triton
         builder = interpreter.interpreter_builder
         builder.options = dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug)
         tl.block_type.__init__, tl.tensor.__init__ = quick_tiles(tl.block_type.__init__, tl.tensor.__init__)
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    """Tell the arguments of each launch of a kernel, which is named within its module."""
+
+    def begin(module, name, tell):
+        kernel = getattr(module, name)
+
+        class Spy:
+            def __getitem__(self, grid):
+                return lambda *arguments, **constants: (tell(arguments), kernel[grid](*arguments, **constants))
+
+        monkeypatch.setattr(module, name, Spy())
+
+    return begin

@@ -53,7 +53,6 @@ def instructions(sass: str) -> list[tuple[int, str, str]]:
 
 
 def is_local(opcode: str) -> bool:
-    """Whether an instruction reads or writes local memory."""
     return opcode.startswith(("LDL", "STL"))
 
 
@@ -122,7 +121,6 @@ def read(cubins: list[bytes]) -> list[dict[str, Any]]:
 
 
 def printed(*command: str | Path) -> str:
-    """Return what a program prints."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

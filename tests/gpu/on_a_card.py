@@ -51,11 +51,9 @@ class Card:
         self.end = time.monotonic() + limit_s
 
     def left_s(self) -> float:
-        """Return what is left of the step's time."""
         return max(self.end - time.monotonic(), 1.0)
 
     def command(self, limit_s: float, *task: str) -> list[str]:
-        """Return the command that does a task of `card_work`."""
         return [sys.executable, "-m", "tests.gpu.card_work", str(self.out), str(limit_s), *task]
 
     def work(self, *tasks: tuple[str, ...], share: float = 1.0) -> bool:
@@ -129,7 +127,6 @@ def _looked_at(card: Card, title: str, tool: list[str], task: tuple[str, ...]) -
 
 
 def bench(card: Card, step: str) -> bool:
-    """A part of the benchmark."""
     return card.work(("bench", step))
 
 

@@ -1,6 +1,10 @@
 """What the tests of this room share: arrays as tensors, gradients of a call, and how results are compared."""
 
+import os
+from importlib.util import find_spec
+
 import numpy as np
+import pytest
 import torch
 
 from attn_course.gpu import attention
@@ -8,19 +12,30 @@ from attn_course.gpu.call import validate
 from attn_course.gpu.ops import BACKENDS
 from tests.reference.support import assert_same
 
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux on x86_64")
+interpreted = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
+
+
+def normal(*shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def bool_mask(*shape):
+    """A mask whose row 1 hides everything."""
+    mask = normal(*shape, seed=9) > -0.3
+    mask[..., 1, :] = False
+    return mask
+
 
 def tensors(*arrays):
-    """Tensors with memory of their own."""
     return [torch.from_numpy(np.array(array)) for array in arrays]
 
 
 def torch_options(options):
-    """The same keywords with tensors in the place of arrays."""
     return {name: torch.from_numpy(np.array(one)) if isinstance(one, np.ndarray) else one for name, one in options.items()}
 
 
 def supports(backend, arrays, options):
-    """Whether a backend takes the call."""
     return BACKENDS[backend].why_not(validate(*tensors(*arrays), **torch_options(options))) is None
 
 

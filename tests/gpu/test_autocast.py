@@ -1,6 +1,5 @@
 """Under torch.autocast every backend computes what it computes on tensors cast by hand, and casts what torch's own function casts."""
 
-from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -9,29 +8,25 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attn_course.gpu import attention
-from tests.gpu.support import tensors
+from tests.gpu.support import needs_triton, tensors
 from tests.reference.support import attention_arrays
 
 NARROW = torch.bfloat16
 BIAS = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 11))).float()
 OPTIONS = [{"is_causal": True}, {"mask": BIAS > 0.0}, {"mask": BIAS, "window": (3, 4)}]
-NEEDS_TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux on x86_64")
-CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OPTIONS[2], marks=NEEDS_TRITON)]
+CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OPTIONS[2], marks=needs_triton)]
 
 
 def autocast(enabled=True):
-    """The context, on the CPU."""
     return torch.autocast("cpu", dtype=NARROW, enabled=enabled)
 
 
 def inputs(*dtypes):
-    """Query, key and value, by default float32, that gradients are asked of."""
     parts = tensors(*attention_arrays(d_v=7))
     return [part.to(dtype).requires_grad_() for part, dtype in zip(parts, dtypes or [torch.float32] * 3, strict=True)]
 
 
 def output_and_gradients(function, parts):
-    """What a function of these tensors gives, and the gradients of its sum."""
     output = function(*parts)
     return output, *torch.autograd.grad(output.float().sum(), parts)
 

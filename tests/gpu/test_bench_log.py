@@ -2,7 +2,7 @@
 
 import json
 
-from attn_course.gpu.bench_log import Log, source_hash, versions
+from attn_course.gpu.bench_log import Log
 
 RUN = {"device": "GPU A", "versions": {"torch": "2"}}
 KEY = {"case": 1, "provider": "ours"}
@@ -53,11 +53,6 @@ def test_what_ended_its_process_twice_is_given_up_with_an_error_in_its_line(tmp_
     assert len(fourth.results) == 1
 
 
-def test_what_was_begun_once_is_tried_again(tmp_path):
-    Log(tmp_path / "log", RUN).begin(KEY)
-    assert Log(tmp_path / "log", RUN).wants(KEY)
-
-
 def test_each_line_is_on_disk_with_its_time_before_the_next_begins(tmp_path):
     log = Log(tmp_path / "log", RUN)
     for step in (lambda: log.begin(KEY), lambda: log.note({"roofs": 1}), lambda: log.finish(KEY, {})):
@@ -72,10 +67,3 @@ def test_without_a_file_it_remembers(tmp_path):
     log = Log(None, RUN)
     log.finish(KEY, {})
     assert not log.wants(KEY)
-
-
-def test_versions_are_named_and_the_source_has_a_hash():
-    import torch
-
-    assert versions()["torch"] == torch.__version__
-    assert len(source_hash()) == 12

@@ -32,13 +32,7 @@ def test_queries_that_see_nothing_get_zeros_and_pass_no_gradient_on(backend, opt
     assert_close(output, np.zeros((2, 3, 5, 13)))
     for part in gradients(arrays, options, np.ones((2, 3, 5, 13)), backend=backend):
         np.testing.assert_array_equal(part, 0.0)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("options", BLIND)
-def test_they_do_so_whatever_keys_and_values_hold_without_a_guard(backend, options):
-    arrays = attention_arrays()
-    arrays[1][..., 0], arrays[2][..., 3, :] = math.nan, math.inf
+    arrays[1][..., 0], arrays[2][..., 3, :] = math.nan, math.inf  # whatever keys and values hold, without a guard
     assert not attention(*tensors(*arrays), **torch_options(options), backend=backend).any()
     np.testing.assert_array_equal(gradients(arrays, options, np.ones((2, 3, 5, 13)), backend=backend)[0], 0.0)
 

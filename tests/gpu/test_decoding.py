@@ -1,7 +1,6 @@
 """Few queries and many keys: how the keys are cut, and the kernels that attend over parts and merge them, in Triton's interpreter."""
 
 import itertools
-import os
 
 import pytest
 import torch
@@ -12,24 +11,14 @@ from attn_course.gpu.decoding import is_for, keys_met, number_of_parts, tile_for
 from attn_course.gpu.flash import flash_attention
 from attn_course.reference import attention as reference_attention
 from tests.gpu.oracle import GATES, errors, wide
+from tests.gpu.support import bool_mask, interpreted, normal
 
 pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
-interpreted = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def inputs(q_len=2, kv_len=149, *, heads=6, kv_heads=2, d_k=11, d_v=7, dtype=torch.float64):
     shapes = [(2, heads, q_len, d_k), (2, kv_heads, kv_len, d_k), (2, kv_heads, kv_len, d_v)]
     return tuple(normal(*shape, dtype=dtype, seed=seed) for seed, shape in enumerate(shapes))
-
-
-def bool_mask(*shape):
-    mask = normal(*shape, seed=9) > -0.3
-    mask[..., 1, :] = False
-    return mask
 
 
 OPTIONS = {
@@ -166,20 +155,11 @@ def test_a_chunk_is_split_and_a_request_has_the_same_bits_alone_and_beside_other
 
 @interpreted
 @pytest.mark.parametrize(("width", "begin"), [(100, 0), (16, 3), (17, 0), (18, 2)])
-def test_a_cache_whose_rows_begin_anywhere_is_not_copied(width, begin, monkeypatch):
-    from attn_course.gpu import flash_decode as kernels
+def test_a_cache_whose_rows_begin_anywhere_is_not_copied(width, begin, watch):
+    from attn_course.gpu import flash_decode
 
-    read, launch = [], kernels.flash_decode
-
-    class Spy:
-        def __getitem__(self, grid):
-            def run(*arguments, **constants):
-                read.extend(tensor.data_ptr() for tensor in arguments[1:3])
-                launch[grid](*arguments, **constants)
-
-            return run
-
-    monkeypatch.setattr(kernels, "flash_decode", Spy())
+    read = []
+    watch(flash_decode, "flash_decode", lambda arguments: read.extend(tensor.data_ptr() for tensor in arguments[1:3]))
     room = normal(3, 2 * 2 * 149 * width + begin)
     query, key, value = (part[begin:].view(2, 2, 149, width) for part in room)
     assert_forward_pass_is_that_of_the_reference((query[:, :, :2], key, value))

@@ -1,7 +1,6 @@
 """The FlashAttention kernels, run by Triton's interpreter: every option, forward and backward, against the float64 reference."""
 
 import functools
-import os
 
 import pytest
 import torch
@@ -11,27 +10,19 @@ from hypothesis import strategies as st
 from attn_course.gpu import attention
 from attn_course.gpu.flash import flash_attention
 from attn_course.reference import sink_attention
+from tests.gpu import support
 from tests.gpu.oracle import GATES, errors, relative_error
 
 triton = pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
 tl = pytest.importorskip("triton.language")
 tanh = pytest.importorskip("attn_course.gpu.tiles").tanh
-pytestmark = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
-
-
-def normal(*shape, dtype=torch.float32, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+pytestmark = support.interpreted
+normal = functools.partial(support.normal, dtype=torch.float32)
 
 
 def inputs(q_len=37, kv_len=45, *, heads=2, kv_heads=2, d_k=11, d_v=7, dtype=torch.float32, batch=()):
     shapes = [(*batch, heads, q_len, d_k), (*batch, kv_heads, kv_len, d_k), (*batch, kv_heads, kv_len, d_v)]
     return tuple(normal(*shape, dtype=dtype, seed=seed) for seed, shape in enumerate(shapes))
-
-
-def bool_mask(*shape):
-    mask = normal(*shape, seed=9) > -0.3
-    mask[..., 2, :] = False
-    return mask
 
 
 def bias(*shape, dtype=torch.float32):
@@ -50,7 +41,7 @@ OPTIONS = {
     "a softcap far above all scores": {"softcap": 1e4},
     "a softcap that bounds nothing": {"softcap": 1e300},
     "a negative scale": {"scale": -0.3},
-    "a boolean mask with a row of nothing": {"mask": bool_mask(37, 45)},
+    "a boolean mask with a row of nothing": {"mask": support.bool_mask(37, 45)},
     "a bias": {"mask": bias(2, 37, 45), "softcap": 3.0},
     "a bias that all heads and rows share": {"mask": bias(1, 1, 45), "is_causal": True, "q_offset": 8},
 }
@@ -241,20 +232,11 @@ def test_only_the_gradients_that_are_needed_are_computed(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", [(45,), (2, 1, 45), (37, 1), (1, 1, 1)])
-def test_the_gradient_of_a_bias_that_rows_share_makes_no_array_of_all_scores(shape, monkeypatch):
-    from attn_course.gpu import flash_backward_mask as kernels
+def test_the_gradient_of_a_bias_that_rows_share_makes_no_array_of_all_scores(shape, watch):
+    from attn_course.gpu import flash_backward_mask
 
-    written, launch = [], kernels.flash_backward_mask
-
-    class Spy:
-        def __getitem__(self, grid):
-            def run(*arguments, **constants):
-                written.append(arguments[11].numel())
-                launch[grid](*arguments, **constants)
-
-            return run
-
-    monkeypatch.setattr(kernels, "flash_backward_mask", Spy())
+    written = []
+    watch(flash_backward_mask, "flash_backward_mask", lambda arguments: written.append(arguments[11].numel()))
     tensors = inputs(batch=(3,))
     assert max(errors(tensors, {"mask": normal(*shape, seed=4), "is_causal": True, "q_offset": 8})) < GATES[torch.float32]
     assert written[0] <= 3 * 2 * 45
@@ -272,23 +254,8 @@ def test_rows_too_far_apart_for_32_bits_are_brought_together():
     assert mask_arguments(mask)[1] == (0, 0, 3, 1)
 
 
-@pytest.mark.parametrize("options", [{"is_causal": True, "softcap": 2.0}, {"enable_gqa": True, "mask": bias(1, 3, 4, dtype=torch.float64)}])
-def test_gradcheck_of_the_same_kernels_in_float64(options):
-    heads = 2 if options.get("enable_gqa") else 1
-    leaves = [tensor.requires_grad_() for tensor in inputs(3, 4, heads=heads, kv_heads=1, d_k=2, d_v=3, dtype=torch.float64)]
-    mask = options.get("mask")
-    if mask is not None:
-        leaves.append(mask.where(mask.isfinite(), 0.5).requires_grad_())
-
-    def output_and_lse(query, key, value, mask=None):
-        return flash_attention(query, key, value, **{**options, "mask": mask}, return_lse=True)
-
-    assert torch.autograd.gradcheck(output_and_lse, leaves, fast_mode=True)  # one random direction: the interpreter is slow
-
-
 @st.composite
 def calls(draw):
-    """Draw lengths, widths, heads and any mixture of options."""
     lengths = st.sampled_from([1, 5, 31, 32, 33, 64, 71])
     q_len, kv_len = draw(lengths), draw(lengths)
     group = draw(st.sampled_from([1, 2]))
@@ -369,7 +336,7 @@ def test_results_lie_in_memory_as_the_inputs_do():
     assert [d.stride() for d in torch.autograd.grad(output, leaves, d_output)] == [tensor.stride() for tensor in tensors]
 
 
-def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
+def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch, watch):
     from attn_course.gpu import flash_backward, flash_backward_mask, flash_decode, flash_forward, flash_row_terms
 
     kernels = {
@@ -391,18 +358,10 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
         def __exit__(self, *error):
             entered.pop()
 
-    class Spy:
-        def __init__(self, kernel):
-            self.kernel = kernel
-
-        def __getitem__(self, grid):
-            launched.append(list(entered))
-            return self.kernel[grid]
-
     monkeypatch.setattr(torch.cuda, "device_of", Guard)
     for module, names in kernels.items():
         for name in names:
-            monkeypatch.setattr(module, name, Spy(getattr(module, name)))
+            watch(module, name, lambda _: launched.append(list(entered)))
     query, key, value = (tensor.requires_grad_() for tensor in inputs(5, 7, d_k=16))
     mask = normal(5, 7).requires_grad_()
     flash_attention(query, key, value, mask=mask).sum().backward()

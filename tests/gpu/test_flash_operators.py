@@ -3,18 +3,13 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 import torch
 
 from attn_course.gpu import flash
 from attn_course.gpu.flash import flash_attention
-
-needs_interpreter = [
-    pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not to be had here (it is for Linux)"),
-    pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests"),
-]
+from tests.gpu.support import interpreted, needs_triton
 
 
 def four_axes(requires_grad=True):
@@ -24,7 +19,7 @@ def four_axes(requires_grad=True):
 
 
 class TestInterpreted:
-    pytestmark = needs_interpreter
+    pytestmark = [needs_triton, interpreted]  # noqa: RUF012 -- pytest wants a list
 
     @pytest.mark.parametrize("with_bias", [False, True])
     def test_opcheck_finds_nothing_in_the_forward_operator(self, with_bias):
@@ -76,19 +71,20 @@ class TestInterpreted:
 
 
 def run(program: str, **environment: str) -> str:
-    """What a fresh Python prints."""
     made = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
 
 
-@pytest.mark.skipif(find_spec("triton") is None or torch.cuda.is_available(), reason="needs Triton, and no GPU")
+@needs_triton
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs no GPU")
 def test_without_gpu_and_interpreter_it_says_so():
     program = "import torch; from attn_course.gpu.flash import unsupported; x = torch.ones(3, 2); print(unsupported(x, x, x))"
     assert run(program, TRITON_INTERPRET="0").startswith("needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got")
 
 
-@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1" or find_spec("triton") is None, reason="needs no GPU, but its checks")
+@needs_triton
+@interpreted
 @pytest.mark.parametrize(
     ("kilobytes", "width", "dtype", "reason"),
     [

@@ -1,19 +1,13 @@
 """Decoding with absorbed latent attention in Triton's interpreter: one tile of the cache is key and value."""
 
-import os
-
 import pytest
 import torch
 
 from attn_course.gpu import attention, decoding, latent_decode
 from attn_course.gpu.latent import tile_for
+from tests.gpu.support import interpreted, normal
 
 pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
-interpreted = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def query_and_latents(heads=5, q_len=2, kv_len=149, d=27):
@@ -21,7 +15,6 @@ def query_and_latents(heads=5, q_len=2, kv_len=149, d=27):
 
 
 def eager(query, latents, d_latent, *, kv_lengths=None, **options):
-    """The formula, with keys and values as two tensors."""
     mask = None if kv_lengths is None else torch.arange(latents.shape[1]) < kv_lengths[..., None, None]
     shared = latents[:, None]
     options = {**options, "enable_gqa": True, "return_lse": True, "backend": "eager"}

@@ -60,7 +60,6 @@ def pids():
 
 
 def of_session(leader):
-    """The processes of a session, whatever their groups."""
     found = []
     for pid in pids():
         with contextlib.suppress(OSError):
@@ -130,7 +129,6 @@ def test_on_a_bare_machine_a_kill_at_any_moment_leaves_a_usable_report_and_it_go
 
 @pytest.fixture
 def rehearsed(tmp_path, monkeypatch):
-    """Do steps, each task in this process; the folder of results."""
     (tmp_path / "ncu").write_text("#!/bin/sh\necho profiled $6\n")
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
@@ -283,13 +281,6 @@ def test_a_gate_that_fails_is_a_line_and_one_that_loses_the_gpu_ends_the_process
 
 
 # ---- profiles
-
-
-def test_without_the_tools_the_profile_says_so_and_is_done(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(on_a_card.shutil, "which", lambda name, path: None)
-    assert on_a_card.profiles(on_a_card.Card(tmp_path, 60.0))
-    assert capsys.readouterr().out.count("there is no ncu here") == 3
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tool_that_takes_too_long_leaves_the_step_unfinished(tmp_path, monkeypatch):

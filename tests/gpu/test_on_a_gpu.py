@@ -20,7 +20,6 @@ SHAPES = [  # (heads, kv_heads, q_len, kv_len, d_k, d_v)
 
 
 def rules(q_len, kv_len):
-    """Named options that hide some pairs, and nothing."""
     rng = np.random.default_rng(5)
     keep = rng.random((q_len, kv_len)) < 0.7
     keep[q_len // 2] = False  # a query that sees nothing

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from attn_course import gpu
 from attn_course.gpu import attention, explain, ops, sdpa
-from tests.gpu.support import assert_close, tensors, torch_options
+from tests.gpu.support import assert_close, interpreted, needs_triton, tensors, torch_options
 from tests.reference.support import attention_arrays, refusals, unlike
 
 X = torch.ones(3, 2)
@@ -51,7 +51,6 @@ def test_another_backend_is_one_entry_more(monkeypatch):
 
 @pytest.fixture
 def told(monkeypatch):
-    """What torch's function is given."""
     found = {}
 
     def spy(query, key, value, **keywords):
@@ -170,6 +169,7 @@ def test_errors_name_the_argument_what_is_wanted_and_what_came():
         ("auto", {}),
         ("sdpa", {"is_causal": True}),
         ("sdpa", {"mask": BIAS > 0.0}),
+        pytest.param("triton", {"mask": BIAS > 0.0}, marks=[needs_triton, interpreted]),
         ("eager", {"window": (3, 0), "q_offset": 6}),
         *((backend, {"is_causal": True, "q_offset": np.array([[1], [4]])}) for backend in ("sdpa", "eager")),
         *((backend, {"mask": np.where(BIAS > 0.0, BIAS, -np.inf), "is_causal": True, "q_offset": -1}) for backend in ("sdpa", "eager")),

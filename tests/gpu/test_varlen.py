@@ -1,20 +1,15 @@
 """Packed sequences of different lengths, against the eager formula on each of them alone."""
 
-import os
-
 import pytest
 import torch
 
 from attn_course.gpu import attention, attention_varlen
+from tests.gpu.support import interpreted, normal
 
 pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
-pytestmark = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
+pytestmark = interpreted
 
 Q_LENGTHS, KV_LENGTHS = [3, 0, 19, 1, 4], [5, 2, 37, 0, 4]
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def starts(lengths, dtype=torch.int32):

@@ -53,13 +53,11 @@ def write_gguf(path: Path, *, architecture: str = "llama", leave_out: str = "", 
 
 @pytest.fixture(scope="session")
 def toy_file(tmp_path_factory) -> Path:
-    """A small GGUF file."""
     return write_gguf(tmp_path_factory.mktemp("gguf") / "toy.gguf")
 
 
 @pytest.fixture
 def toy(toy_file):
-    """A small language model."""
     from attn_course.language.model import LanguageModel
     from attn_course.language.tokenizer import tokenizer_of
     from attn_course.modules import Transformer

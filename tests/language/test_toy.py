@@ -286,18 +286,11 @@ def test_a_file_of_another_model_is_refused(tmp_path, options, message):
         Transformer.from_gguf(write_gguf(tmp_path / "other.gguf", **options))
 
 
-@pytest.mark.parametrize("content", [b"no GGUF at all, but long enough to be read as one", b"GGUF", b""])
-def test_what_is_no_gguf_is_refused_in_a_line(tmp_path, content):
+@pytest.mark.parametrize("content", [b"no GGUF at all, but long enough to be read as one", b"GGUF", b"", "cut short"])
+def test_what_is_no_gguf_is_refused_in_a_line(tmp_path, toy_file, content):
     path = tmp_path / "broken.gguf"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"broken\.gguf must be a GGUF file with a vocabulary; reading it failed"):
-        read_gguf(path)
-
-
-def test_a_file_that_is_cut_short_is_refused(tmp_path, toy_file):
-    path = tmp_path / "short.gguf"
-    path.write_bytes(toy_file.read_bytes()[:-200])
-    with pytest.raises(ValueError, match=r"short\.gguf must be a GGUF file"):
+    path.write_bytes(toy_file.read_bytes()[:-200] if content == "cut short" else content)
+    with pytest.raises(ValueError, match=r"broken\.gguf must be a GGUF file"):
         read_gguf(path)
 
 

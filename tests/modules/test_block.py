@@ -35,7 +35,6 @@ def test_hidden_units_are_those_of_the_reference(activation, gated, bias):
 
 
 def by_reference(made, x, *, norm, activation="gelu", norm_first=True, window=None, **attention):
-    """A block in NumPy, step by step."""
     weights = arrays(made)
     parts = {room: {name.partition(".")[2]: array for name, array in weights.items() if name.startswith(room)} for room in ("a", "f")}
     call = {"n_heads": HEADS, "is_causal": True, "window": window}

@@ -65,7 +65,6 @@ LAYERS = {
 
 
 def arguments(kind, dtype):
-    """What a layer is called with, and which of it has a gradient."""
     floats = [normal(2, 5, 12).to(dtype).requires_grad_(), normal(2, 7, 12, seed=11).to(dtype).requires_grad_()]
     return {"x": floats[:1], "pair": floats, "tokens": [SOURCE, SOURCE], "ids": [IDS]}[kind]
 
@@ -85,7 +84,6 @@ def output_and_gradients(name, dtype, narrow=None):
 
 
 def error(found, wanted):
-    """How far some tensors are from others, relative to the length of all together."""
     found, wanted = (torch.cat([part.flatten().double() for part in parts]) for parts in (found, wanted))
     return ((found - wanted).norm() / wanted.norm()).item()
 

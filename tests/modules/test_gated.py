@@ -11,10 +11,10 @@ from attn_course.modules import GatedMemory
 from attn_course.modules.gated import gated_delta_rule, gated_linear_attention
 from attn_course.modules.linear import delta_rule_attention, linear_attention
 from tests.modules.support import assert_close, normal, tensors
+from tests.modules.test_linear import layer, x_of
 
 
 def drawn(length, features=5, spread=1.0):
-    """Query, unit keys, values, steps to 2, decays and a state."""
     rng = np.random.default_rng(11)
     query, key = rng.normal(size=(2, 2, 3, length, 5))
     key /= np.linalg.norm(key, axis=-1, keepdims=True)
@@ -23,7 +23,6 @@ def drawn(length, features=5, spread=1.0):
 
 
 def both(query, key, value, beta, log_decay, **options):
-    """Output and state of both rules."""
     return (
         *gated_linear_attention(query, key, value, log_decay, **options),
         *gated_delta_rule(query, key, value, beta, log_decay, **options),
@@ -85,26 +84,12 @@ def test_gradients_of_both_rules_are_those_of_finite_differences(features):
 
 # --- the layer ---------------------------------------------------------------------------------------
 
-LAYERS = {
-    "scalar": {"d_k": 5, "d_v": 3},
-    "channel": {"gates": "channel", "beta_max": 2.0},
-    "linear": {"rule": "linear", "gates": "channel"},
-}
-
-
-def layer(name, chunk=4):
-    return GatedMemory(12, 3, chunk=chunk, generator=torch.Generator().manual_seed(1), **LAYERS[name]).double()
-
-
-def x_of(length=11):
-    return normal(2, length, 12, seed=3)
-
 
 def softplus(x):
     return np.log1p(np.exp(x))
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", ["a gate a head", "a gate a feature", "gated sums"])
 def test_a_layer_is_its_formula_head_by_head(name):
     module, x = layer(name), x_of()
     weights = {own: part.detach().numpy() for own, part in module.named_parameters()}
@@ -127,25 +112,6 @@ def test_a_layer_is_its_formula_head_by_head(name):
         read = read / np.sqrt((read**2).mean(-1, keepdims=True) + 1e-5) * weights["norm_gain"] * gate / (1 + np.exp(-gate))
         wanted = wanted + read @ weights["w_output"].reshape(3, -1, 12)[head]
     np.testing.assert_allclose(module(x).detach().numpy(), wanted, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_decoding_from_the_state_is_the_full_pass(name):
-    module, x = layer(name), x_of()
-    full, last = module(x, return_state=True)
-    state, rows = None, []
-    for t in range(x.shape[1]):
-        row, state = module(x[:, t : t + 1], state=state, return_state=True)
-        rows.append(row)
-    assert_close(torch.cat(rows, dim=1), full, 1e-10)
-    assert_close(state, last, 1e-10)
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_gradients_reach_every_weight(name):
-    module, x = layer(name, chunk=2), x_of(5)
-    module(x).square().sum().backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
 
 
 def test_gates_start_open_and_steps_stay_below_their_largest():

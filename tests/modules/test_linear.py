@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attn_course import reference
-from attn_course.modules import LinearAttention
+from attn_course.modules import GatedMemory, LinearAttention
 from attn_course.modules.linear import FEATURES, delta_rule_attention, elu_features, linear_attention, unit_features
 from tests.modules.support import tensors
 
@@ -42,11 +42,19 @@ def test_the_features_are_those_of_the_reference():
     assert set(FEATURES) == {"elu", "unit"}
 
 
-LAYERS = {"positive": {"rule": "linear"}, "unit": {"rule": "linear", "features": "unit"}, "delta": {"rule": "delta", "d_k": 5, "d_v": 3}}
+LAYERS = {
+    "positive": (LinearAttention, {"rule": "linear"}),
+    "unit": (LinearAttention, {"rule": "linear", "features": "unit"}),
+    "delta": (LinearAttention, {"rule": "delta", "d_k": 5, "d_v": 3}),
+    "a gate a head": (GatedMemory, {"d_k": 5, "d_v": 3}),
+    "a gate a feature": (GatedMemory, {"gates": "channel", "beta_max": 2.0}),
+    "gated sums": (GatedMemory, {"rule": "linear", "gates": "channel"}),
+}
 
 
 def layer(name, chunk=4):
-    return LinearAttention(12, 3, chunk=chunk, generator=torch.Generator().manual_seed(1), **LAYERS[name]).double()
+    kind, options = LAYERS[name]
+    return kind(12, 3, chunk=chunk, generator=torch.Generator().manual_seed(1), **options).double()
 
 
 def x_of(length=11):
@@ -92,7 +100,7 @@ def test_decoding_from_the_state_is_the_full_pass(name):
     torch.testing.assert_close(state, last, atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", ["positive", "unit", "delta"])
 def test_reading_writes_nothing(name):
     module, x = layer(name), x_of()
     output, state = module(x, return_state=True)

@@ -17,7 +17,6 @@ BATCH, Q_LEN, KV_LEN, D_MODEL, HEADS = 2, 5, 7, 12, 4
 
 
 def layer(*arguments, **options):
-    """A layer in float64 whose biases are not zero."""
     torch.manual_seed(3)
     made = MultiHeadAttention(*arguments, **options).double()
     for name, parameter in made.named_parameters():

@@ -8,7 +8,7 @@ import torch
 
 from attn_course import reference
 from attn_course.gpu import attention
-from attn_course.modules import KeyValueCache, MultiHeadAttention, PositionalAttention, rotate_pairs
+from attn_course.modules import KeyValueCache, MultiHeadAttention, PositionalAttention
 from tests.modules.support import assert_close, gradients_are_right, normal
 
 D_MODEL, HEADS, D_K = 12, 3, 6
@@ -25,16 +25,6 @@ KINDS = {
 def layer(kind=PositionalAttention, **options):
     options = {"d_k": D_K, "is_causal": True, "n_kv_heads": 1, "backend": "eager"} | options
     return kind(D_MODEL, HEADS, **options, generator=torch.Generator().manual_seed(3)).double()
-
-
-@pytest.mark.parametrize("layout", ["halves", "interleaved"])
-@pytest.mark.parametrize("n_pairs", [0, 1, 3])
-def test_rotations_are_those_of_the_reference(layout, n_pairs):
-    rng = np.random.default_rng(3)
-    x, frequencies = rng.normal(size=(2, 3, 5, 7)), rng.uniform(0.01, 2, size=n_pairs)
-    positions = np.array([[4, 0, 900, 17, -3], [1, 2, 3, 5, 7]])[:, None]
-    got = rotate_pairs(torch.from_numpy(x), torch.from_numpy(positions), frequencies, layout)
-    np.testing.assert_allclose(got, reference.rotate_pairs(x, positions, frequencies, layout), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,12 +101,6 @@ def test_another_function_may_attend_with_the_keywords_of_attention():
 @pytest.mark.parametrize("kind", ["yarn", "both"])
 def test_the_gradients_are_those_of_finite_differences(kind):
     assert gradients_are_right(layer(**KINDS[kind]), normal(1, 3, D_MODEL))
-
-
-def test_a_compiled_layer_gives_the_same():
-    torch.compiler.reset()
-    made, x = layer(**KINDS["both"]), normal(2, 5, D_MODEL)
-    assert_close(torch.compile(made, backend="aot_eager", fullgraph=True)(x), made(x))
 
 
 def test_a_layer_in_bfloat16_still_turns_by_exact_angles_and_tells_far_distances_apart():

@@ -20,7 +20,6 @@ KINDS = {
 
 
 def model(kind="gpt2", **options):
-    """A model whose biases and gains are not 0 and 1, and whose tables are large enough for sharp logits."""
     made = Transformer(TOKENS, D_MODEL, HEADS, LAYERS, **KINDS[kind] | options, generator=torch.Generator().manual_seed(3)).double()
     torch.manual_seed(4)
     with torch.no_grad():
@@ -131,16 +130,11 @@ def tiny(**options):
     return Transformer(5, 4, 2, 2, n_positions=6, **options)
 
 
-def two_caches(lengths):
+def call_with_caches(lengths):
     made = tiny()
     caches = made.new_cache()
     for own, length in zip(caches, lengths, strict=True):
         own.append(torch.ones(1, 2, length, 2), torch.ones(1, 2, length, 2))
-    return made, caches
-
-
-def call_with_caches(lengths):
-    made, caches = two_caches(lengths)
     return made(torch.tensor([[1]]), cache=caches)
 
 

@@ -17,10 +17,8 @@ ALL = [unit.name for unit in UNITS]
 
 @cache
 def notebook(name: str) -> Any:
-    """Return a built notebook, such as "notebooks/02_softmax.ipynb"."""
     return nbformat.read(ROOT / name, as_version=4)
 
 
 def lesson(slug: str) -> Any:
-    """Return a lesson by its slug."""
     return notebook(next(unit.name for unit in UNITS if unit.slug == slug and unit.folder == "notebooks"))

@@ -87,12 +87,10 @@ def in_copy(root: Path, *command: str, given: str = "") -> str:
 
 
 def attn_course(root: Path, *arguments: str) -> list[str]:
-    """The lines that attn-course prints there."""
     return in_copy(root, "-c", "from attn_course.cli import main; main()", *arguments).splitlines()
 
 
 def tried(root: Path, *edits: list) -> list[list[str]]:
-    """What the check says after each set of edits."""
     return [json.loads(line) for line in in_copy(root, "-c", TRIED, SLUG, given=json.dumps(edits)).splitlines()]
 
 
@@ -114,7 +112,6 @@ def quick_start(warm_python):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Path:
-    """A copy of the course into which the guide is typed."""
     root = tmp_path_factory.mktemp("guide")
     for folder in ("attn_course", "notebooks", "solutions", "exercises", "docs", "tests/exercises/right_answers"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -129,7 +126,6 @@ def course(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def said_before(course) -> list[str]:
-    """What the check says before anything is built."""
     return attn_course(course, "notebooks", "check", SLUG)
 
 
@@ -192,12 +188,6 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     assert solution["centre-rows-check"].outputs[0].data["text/plain"] == f"ok: task {NUMBER}.1, centre the rows: 2 cases, 2 points"
 
 
-def test_the_exercise_is_a_stub(built):
-    cells = {cell.id: cell for cell in read(built[0], BUILT[2]).cells}
-    assert cells["centre-rows"].source.endswith("    # YOUR CODE HERE\n    raise NotImplementedError()")
-    assert "centre-rows-why" not in cells
-
-
 @pytest.mark.parametrize("role", re.findall(r"^\| `` (\{.*?`.*?`) ``.*\| (.*?) \|$", GUIDE, re.MULTILINE))
 def test_the_roles_of_the_guide_become_what_it_says(built, role):
     written, shown = role
@@ -228,7 +218,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "no right answers": (
         [(RIGHT_PY, None)],
-        [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [two or more right answers, ...]}}"],
+        [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [another right answer, ...]}}"],
     ),
     "a change that does not apply": (
         [(TASKS_PY, "x.mean -> x.max", "x.std -> x.max")],
@@ -259,10 +249,6 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(TASKS_PY, "Rows without their mean.", "As attn_course has it.")],
         [f"{TASKS_PY}: wanted cells tagged setup, given, task that do without attn_course: they are what a learner hands in"],
     ),
-    "a task listed twice": (
-        [(TASKS_PY, 'ORDER = ["centre-rows"]', 'ORDER = ["centre-rows", "centre-rows"]')],
-        [f"{SLUG}: wanted a task of its own, got 'centre-rows' a second time"],
-    ),
     "right answers to no task": (
         [(RIGHT_PY, 'RIGHT = {"centre-rows"', 'RIGHT = {"nowhere": [], "centre-rows"')],
         [f"{RIGHT_PY} [nowhere]: right answers to no task of this lesson"],
@@ -271,26 +257,13 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(TASKS_PY, "normal(*shape)}", "abnormal(*shape)}")],
         [f"{file} [centre-rows]: cannot be tried: NameError: name 'abnormal' is not defined" for file in (TASKS_PY, RIGHT_PY)],
     ),
-    "a role that names nothing": (
-        [(LESSON_PY, "{eq}`centred-sum`", "{eq}`centered-sum`")],
-        [f"{LESSON_PY}: line 30: {{eq}}`centered-sum`: there is no equation 'centered-sum'; is it centred-sum"],
-    ),
     "a reference to no equation": (
         [(FIGURES_PY, "Show some numbers,", "Show Eq. nowhere,")],
         [f"{FIGURES_PY}: Eq. nowhere does not exist"],
     ),
-    "a README out of date": (
-        [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],
-        ["README.md: stale; run attn-course notebooks build"],
-    ),
     "a planned lesson whose equation does not hold": (
         [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (EQUATIONS_PY, "np.mean(x)", "np.sum(x)")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left "],
-    ),
-    "a planned lesson with a wrong answer that is right": (
-        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"),
-         (TASKS_PY, "axis=-1, keepdims=True ->\n", "axis=-1 -> axis=x.ndim - 1\n")],
-        [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
     ),
     "a planned lesson without its notebooks": (
         [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (LESSON_PY, None)],
@@ -305,7 +278,6 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
 
 @pytest.fixture(scope="module")
 def faults(built) -> dict[str, list[str]]:
-    """What the check says of each fault."""
     return dict(zip(FAULTS, tried(built[0], *(edits for edits, _ in FAULTS.values())), strict=True))
 
 

@@ -36,7 +36,6 @@ def frequencies() -> Arrays:
 
 
 def drawn(layer: nn.Module, seed: int) -> nn.Module:
-    """Draw all weights and biases, in float64."""
     torch.manual_seed(seed)
     for parameter in layer.double().eval().parameters():
         nn.init.normal_(parameter, std=0.5)

@@ -44,12 +44,6 @@ def test_gpt2_gives_the_logits_streams_and_maps_that_theirs_gives(gpt2):
     torch.testing.assert_close(torch.stack(maps), gpt2["maps"], rtol=0, atol=1e-12)
 
 
-@torch.no_grad()
-def test_gpt2_agrees_in_float32(gpt2):
-    ours = Transformer.from_gpt2({name: tensor.float() for name, tensor in weights(gpt2).items()}, n_heads=5)(gpt2["ids"])
-    torch.testing.assert_close(ours, gpt2["logits_float32"], rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_gpt2_writes_what_theirs_writes(gpt2, use_cache):
     model = Transformer.from_gpt2(weights(gpt2), n_heads=5)
@@ -69,34 +63,12 @@ def test_a_checkpoint_may_lack_the_prefix_and_the_head_or_hold_old_masks_or_a_he
         torch.testing.assert_close(logits, factor * gpt2["logits"], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("slip", ["gelu", "heads", "transposed"])
-@torch.no_grad()
-def test_the_comparison_sees_a_wrong_activation_number_of_heads_or_a_transposed_map(gpt2, slip):
-    state = weights(gpt2)
-    if slip == "transposed":
-        name = "transformer.h.1.attn.c_proj.weight"
-        state[name] = state[name].T
-    model = Transformer.from_gpt2(state, n_heads=7 if slip == "heads" else 5)
-    if slip == "gelu":
-        for block in model.blocks:
-            block.feed_forward.activation = "gelu"
-    assert (model(gpt2["ids"]) - gpt2["logits"]).abs().max() > 5e-5
-
-
 @torch.no_grad()
 def test_llama_gives_the_logits_that_theirs_gives(outside):
     arrays = outside("llama")
     state = {name: torch.from_numpy(array) for name, array in arrays.items() if "w_" in name or "norm" in name}
-    options = {
-        "n_kv_heads": 2,
-        "d_k": 4,
-        "d_v": 4,
-        "rope_theta": float(arrays["theta"]),
-        "d_hidden": 11,
-        "activation": "silu",
-        "gated": True,
-    }
-    model = Transformer(23, 14, 6, 2, norm="rms", norm_eps=float(arrays["eps"]), tied=False, **options).double()
+    options = {"n_kv_heads": 2, "d_k": 4, "d_v": 4, "d_hidden": 11, "activation": "silu", "gated": True, "norm": "rms", "tied": False}
+    model = Transformer(23, 14, 6, 2, norm_eps=float(arrays["eps"]), rope_theta=float(arrays["theta"]), **options).double()
     model.load_state_dict(state)
     ids = torch.from_numpy(arrays["ids"])
     torch.testing.assert_close(model(ids), torch.from_numpy(arrays["logits"]), rtol=0, atol=10 * ROTARY_IN_FLOAT32)

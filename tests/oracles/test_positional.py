@@ -37,17 +37,6 @@ def test_frequencies_are_theirs(outside, name):
     assert yarn_temperature(FACTORS.get(name, 1.0)) == pytest.approx(float(found[f"{name}.factor"]) ** -2, abs=1e-6)
 
 
-def test_the_ramp_in_turns_is_another_one(outside):
-    wanted = outside("frequencies")["yarn-long.frequencies"]
-    assert np.abs(yarn_frequencies(128, 4.0, 4096) / wanted - 1.0).max() > 0.1
-
-
-def test_a_ramp_between_whole_pairs_is_not_that_of_gpt_oss(outside):
-    wanted = outside("frequencies")["yarn-gpt-oss.frequencies"]
-    found = yarn_frequencies(64, 32.0, 4096, 150_000.0, ramp="pairs")
-    assert 1.7 < (found / wanted).max() < 1.8
-
-
 def test_where_all_pairs_are_fast_theirs_are_all_stretched(outside):
     """Their first place is cut off at no number, their last at d_k - 1, and between them the ramp runs backwards."""
     found, usual = outside("frequencies")["yarn-all-fast.frequencies"], rope_frequencies(10, 3.0)

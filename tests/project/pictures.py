@@ -71,7 +71,6 @@ def refused() -> CheckFailed:
 
 
 def main() -> None:
-    """Write all pictures, for light pages and for dark ones."""
     lesson = json.loads((IMAGES.parents[1] / "notebooks" / "00_start.ipynb").read_text(encoding="utf-8"))
     looks = next("".join(cell["outputs"][0]["data"]["text/html"]) for cell in lesson["cells"] if cell["id"] == LOOKS)
     check(TASK, weights)
@@ -104,7 +103,6 @@ def main() -> None:
 
 
 def answer(given: Callable) -> str:
-    """Return an answer to the task and its check as HTML."""
     code = inspect.getsource(given).replace(f"def {given.__name__}", "def my_softmax")
     code = code.replace(f'    """{given.__doc__}"""\n', "") + f'\ncheck("{TASK}", my_softmax)'
     return highlight(code, PythonLexer(), HtmlFormatter())

@@ -22,12 +22,10 @@ UNPINNED = ("cuda-", "nvidia-")  # each release of torch pins these itself, and 
 
 
 def pyproject(root: Path) -> dict:
-    """Return pyproject.toml."""
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def project(root: Path) -> dict:
-    """Return the [project] table of pyproject.toml."""
     return pyproject(root)["project"]
 
 

@@ -55,7 +55,7 @@ ROOMS = {
         (
             *("nbformat", "nbclient", "jupytext", "numpy"),
             *(f"{COURSE}.{room}" for room in ("formulas", "equations", "tasks", "figures", "game", "reference", "experiments")),
-        ),
+        )
     ),
     "site": Room(
         ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),

@@ -6,10 +6,14 @@ import inspect
 import re
 import sys
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+import attn_course.reference
+from attn_course.authoring.formulas import labels_named
+from attn_course.equations import all_equations
 from tests.project.docstrings import ERROR, SOURCE, complaints, in_blocks, public_names, thing_named
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
@@ -49,8 +53,6 @@ def modules_with_examples(package: Path) -> list[str]:
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """Write a module, and import it under its own name."""
-
     def write(name, text):
         (tmp_path / f"{name}.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
@@ -75,6 +77,23 @@ def test_docstrings_name_the_errors_that_helpers_raise_and_the_source():
     assert [name for name, thing in things.items() if not ERROR.search(inspect.getdoc(thing)) and name not in without_init] == []
     named = [name for name, thing in things.items() if "." not in thing.__qualname__]  # a method's source is its class's
     assert [name for name in named if not SOURCE.search(inspect.getdoc(things[name]))] == []
+
+
+def named_equations(thing):
+    """The labels in the summary of a docstring and in what follows it up to the arguments."""
+    paragraphs = inspect.getdoc(thing).split("\n\n")
+    return labels_named("\n\n".join(takewhile(lambda paragraph: not paragraph.startswith(("`", "Returns ", "Raises ")), paragraphs)))
+
+
+def test_every_function_of_the_reference_names_equations_that_are_registered():
+    known = {equation.label for equation in all_equations()}
+    said = {name: named_equations(getattr(attn_course.reference, name)) for name in attn_course.reference.__all__}
+    assert [name for name, labels in said.items() if not labels or not known.issuperset(labels)] == []
+
+
+def test_equations_count_where_a_docstring_says_what_is_computed(toy):
+    module = toy("toy_sum", '"""Add, Eqs. first-sum and\nlast.\n\nWithout decay Eq. b-c.\n\n`x`: Eq. a.\n\nAs in Eq. b."""')
+    assert named_equations(module) == ["b-c", "first-sum", "last"]
 
 
 def test_a_logarithm_has_its_base():
@@ -114,14 +133,6 @@ def test_what_a_docstring_lacks_is_named(toy, old, new, complaint):
     assert complaints("toy_bad.double") == [complaint]
 
 
-def test_a_shape_in_the_signature_need_not_be_said_again(toy):
-    typed = GOOD.replace("x: np.ndarray", 'x: Float[np.ndarray, "len"]').replace(
-        "import numpy", "from jaxtyping import Float\nimport numpy"
-    )
-    toy("toy_typed", typed.replace("`x` (len,): any", "`x`: any"))
-    assert complaints("toy_typed.double") == []
-
-
 def test_no_docstring_has_a_block_of_parameters():
     paths = [path for folder in (PACKAGE, PACKAGE.parent / "tests") for path in sorted(folder.rglob("*.py"))]
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
@@ -139,47 +150,8 @@ def test_a_missing_docstring_is_named(toy):
     assert [complaints(f"toy_bare.{name}") for name in ("double", "Twice")] == [["has no docstring"]] * 2
 
 
-def test_public_names_are_those_defined_in_the_room(tmp_path, monkeypatch):
-    package = tmp_path / "toy_room"
-    package.mkdir()
-    (package / "__init__.py").write_text("from toy_room.sums import total\n")
-    (package / "sums.py").write_text(
-        "from math import sqrt\ndef total(x): ...\ndef _hidden(): ...\nclass Sum:\n    def add(self, x): ...\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    assert public_names("toy_room") == ["toy_room.sums.Sum", "toy_room.sums.Sum.add", "toy_room.sums.total"]
-
-
-def test_a_room_that_lists_its_public_names_is_asked_for_those_only(tmp_path, monkeypatch):
-    package = tmp_path / "toy_listed"
-    package.mkdir()
-    (package / "__init__.py").write_text("from toy_listed.sums import Sum, total\n__all__ = ['Sum', 'total']\n")
-    (package / "sums.py").write_text("def total(x): ...\ndef shared(x): ...\nclass Sum:\n    def add(self, x): ...\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert public_names("toy_listed") == ["toy_listed.sums.Sum", "toy_listed.sums.Sum.add", "toy_listed.sums.total"]
-
-
-def test_the_reference_lists_every_function_of_the_contract():
-    assert {name.rpartition(".")[2] for name in REFERENCE} >= {"attention", "attention_backward", "softmax"}
-
-
 @pytest.mark.parametrize("room", sorted({name.split(".")[1] for name in modules_with_examples(PACKAGE)}))
 def test_the_examples_in_docstrings_run(room):
     names = [name for name in modules_with_examples(PACKAGE) if name.split(".")[1] == room]
     ran = {name: doctest.testmod(import_module(name), raise_on_error=False) for name in names}
     assert {name: results for name, results in ran.items() if results.failed or not results.attempted} == {}
-
-
-def test_the_modules_with_examples_are_found(tmp_path):
-    files = {"a.py": '"""\n>>> 1\n1\n"""\n', "b.py": "x = '>>> 1'\n", "room/__init__.py": 'def f():\n    """\n    >>> 2\n    2\n    """\n'}
-    for name, text in files.items():
-        path = tmp_path / "toy_package" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert modules_with_examples(tmp_path / "toy_package") == ["toy_package.a", "toy_package.room"]
-
-
-def test_a_wrong_example_is_noticed(toy, capsys):
-    module = toy("toy_wrong", GOOD.replace("array([4])", "array([5])"))
-    assert doctest.testmod(module) == (1, 1)
-    assert "Expected:\n    array([5])\nGot:\n    array([4])" in capsys.readouterr().out

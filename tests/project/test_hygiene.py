@@ -1,7 +1,5 @@
 """Every tracked file is small, has LF line ends, and names no machine and no registry."""
 
-import subprocess
-
 import pytest
 
 from tests.project.hygiene import LARGEST_BYTES, complaints, main, tracked_files
@@ -51,15 +49,6 @@ def test_a_learners_work_is_not_tracked(tmp_path):
 def test_what_belongs_passes(tmp_path, content):
     (tmp_path / "planted.md").write_bytes(content)
     assert complaints(tmp_path / "planted.md", tmp_path) == []
-
-
-def test_tracked_files_are_those_git_lists_and_the_disk_has(tmp_path):
-    for name in ("kept.md", "removed.md", "untracked.md"):
-        (tmp_path / name).write_text("text\n")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "kept.md", "removed.md"], cwd=tmp_path, check=True)
-    (tmp_path / "removed.md").unlink()
-    assert tracked_files(tmp_path) == [tmp_path / "kept.md"]
 
 
 def test_the_hook_names_the_file_and_exits_with_1(root, capsys, monkeypatch):

@@ -7,18 +7,7 @@ import subprocess
 
 import pytest
 
-SETTINGS = (
-    "MAKEFLAGS",
-    "MAKELEVEL",
-    "MAKEOVERRIDES",
-    "MFLAGS",
-    "PYTHON",
-    "TORCH_INDEX",
-    "UV",
-    "PYTEST_ARGS",
-    "MODEL",
-    "ATTN_COURSE_MODEL",
-)  # of an outer `make test`
+OUTER = ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "PYTHON", "TORCH_INDEX", "UV", "PYTEST_ARGS", "MODEL")  # of a `make test`
 
 TOY_TOOL = '#!/bin/sh\necho "$(basename "$0") $*" >> calls.txt\n'
 TOY_PYTHON = """#!/bin/sh
@@ -31,7 +20,7 @@ cp tool .venv/bin/attn-course
 
 
 def make(folder, *arguments) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    environment = {name: value for name, value in os.environ.items() if name not in (*OUTER, "ATTN_COURSE_MODEL")}
     return subprocess.run(["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from attn_course.authoring.course import shown_units
+from attn_course.classroom.pages import TEMPLATES
 from tests.browser.toy_course import quiet_environment, running_lab
 
 FOLDERS = ("notebooks", "exercises", "solutions")
@@ -19,7 +20,6 @@ TOO_LARGE = 6e6  # bytes of the wheel
 
 
 def run(*words: object, cwd: Path, **more: str) -> str:
-    """Run a command and return what it says."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
     done = subprocess.run([str(word) for word in words], cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -51,7 +51,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_brings_the_built_notebooks_and_is_small(root: Path, wheel: Path):
-    brought = {name.removeprefix("attn_course/course/") for name in zipfile.ZipFile(wheel).namelist() if "/course/" in name}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {path.relative_to(root).as_posix() for path in TEMPLATES.iterdir()} <= {*names}
+    brought = {name.removeprefix("attn_course/course/") for name in names if "/course/" in name}
     brought.remove("notebooks/series.toml")
     assert brought == {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).glob("*.ipynb")}
     assert len(brought) >= 45

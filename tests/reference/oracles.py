@@ -31,7 +31,6 @@ def leading_shape(query, key, value, mask=None, is_causal=False, q_offset=0, win
 
 
 def may_attend(index, i, j, *, mask=None, is_causal=False, q_offset=0, window=None, **_):
-    """Whether query i of a batch element may see key j."""
     position = i + int(element(np.asarray(q_offset), index, 0)) if is_causal or window is not None else i
     if is_causal and j > position:
         return False
@@ -51,7 +50,6 @@ def mask_entry(mask, index, i, j):
 
 
 def row_scores(index, i, query_row, keys, *, scale=None, softcap=None, **options):
-    """Return {j: score} of the keys that query i may see."""
     scores = {}
     for j in range(len(keys)):
         if may_attend(index, i, j, **options):

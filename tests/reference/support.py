@@ -76,14 +76,12 @@ def sub_shape(draw, shape):
 
 
 def attention_arrays(seed=7, *, batch=(2, 3), q_len=5, kv_len=11, d_k=7, d_v=13, spread=1.0, dtype="float64"):
-    """Return query, key and value of normal numbers, every axis of another length."""
     rng = np.random.default_rng(seed)
     shapes = ((*batch, q_len, d_k), (*batch, kv_len, d_k), (*batch, kv_len, d_v))
     return tuple((rng.normal(size=shape) * spread).astype(dtype) for shape in shapes)
 
 
 def latent_weights(d_model, n_heads, d_query_latent, d_latent, d_head, d_rope, d_v, *, seed=7, dtype="float64", spread=1.0):
-    """Return matrices of normal numbers for latent attention of these sizes."""
     rng = np.random.default_rng(seed)
     shapes = {
         "w_query_down": (d_model, d_query_latent),

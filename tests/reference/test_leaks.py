@@ -18,8 +18,6 @@ def weights_of(scores: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def layer(put_on):
-    """Self-attention whose weights are made from the scores by `put_on`."""
-
     def run(x):
         return put_on((x @ W_QUERY) @ (x @ W_KEY).T / np.sqrt(5)) @ (x @ W_VALUE)
 

@@ -1,31 +1,12 @@
-"""Sinusoids and RoPE against loops and complex numbers."""
+"""Sinusoids against loops, and RoPE against rotations by any frequencies."""
 
 import math
 
 import numpy as np
 import pytest
 
-from attn_course.reference import rope, sinusoidal_positions
-from tests.reference.support import EPS, assert_same, assert_untouched
-
-LAYOUTS = ("halves", "interleaved")
-
-
-def pair_of(layout, i, d_k):
-    return (i, i + d_k // 2) if layout == "halves" else (2 * i, 2 * i + 1)
-
-
-def turned(row, position, layout, theta=10_000.0):
-    """One rotated row: each pair is a complex number times e^(i t omega)."""
-    out = np.zeros(len(row))
-    for i in range(len(row) // 2):
-        a, b = pair_of(layout, i, len(row))
-        z = complex(row[a], row[b]) * complex(
-            math.cos(position * theta ** (-2 * i / len(row))), math.sin(position * theta ** (-2 * i / len(row)))
-        )
-        out[a], out[b] = z.real, z.imag
-    return out
-
+from attn_course.reference import rope, rope_frequencies, rotate_pairs, sinusoidal_positions
+from tests.reference.support import EPS, assert_same
 
 # --- sinusoids ---------------------------------------------------------------------------------------
 
@@ -43,14 +24,13 @@ def test_sines_and_cosines_interleave_as_the_formula_says(length, d_model):
 # --- RoPE --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
 @pytest.mark.parametrize("dtype", EPS)
-def test_rope_multiplies_each_pair_by_a_complex_number(layout, dtype):
+def test_rope_turns_each_pair_by_its_usual_frequency(layout, dtype):
     rng = np.random.default_rng(7)
     x, positions = rng.normal(size=(2, 5, 6)).astype(dtype), np.array([3, 0, 71, -2, 3])
-    got = assert_untouched(rope, x, positions, layout=layout, theta=100.0)
-    wanted = np.array([[turned(x[b, t].astype(float), positions[t], layout, 100.0) for t in range(5)] for b in range(2)])
-    assert_same(got, wanted, 4 * EPS[dtype], dtype)
+    wanted = rotate_pairs(x.astype(float), positions, rope_frequencies(6, 100.0), layout)  # held to complex numbers in test_rotary.py
+    assert_same(rope(x, positions, layout=layout, theta=100.0), wanted, 4 * EPS[dtype], dtype)
 
 
 def test_positions_broadcast_over_batch_and_heads():

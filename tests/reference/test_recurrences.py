@@ -56,7 +56,6 @@ def definition(rule, query, key, value, beta, log_decay=None, scale=1.0, state=N
 
 
 def sequences(length, d_k=3, d_v=5, features=1, batch=(), seed=7):
-    """Queries, unit keys, values, beta in [0, 1], decays and a state to start from."""
     rng = np.random.default_rng(seed + length)
     query, key, value = (rng.normal(size=(*batch, length, width)) for width in (d_k, d_k, d_v))
     key /= np.linalg.norm(key, axis=-1, keepdims=True)
@@ -66,7 +65,6 @@ def sequences(length, d_k=3, d_v=5, features=1, batch=(), seed=7):
 
 
 def run(rule, query, key, value, beta, **options):
-    """Return output and state."""
     return rule(query, key, value, *([beta] if rule is delta_rule_attention else []), **options, return_state=True)
 
 

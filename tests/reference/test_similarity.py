@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,12 +81,8 @@ def test_additive_scores_are_a_network_with_one_hidden_layer_for_each_pair(input
     assert (np.abs(got) <= np.abs(w_score).sum() + 1e-12).all()
 
 
-def test_cosine_agrees_with_torch_and_never_leaves_its_interval():
-    rng = np.random.default_rng(7)
-    query, key = rng.normal(size=(2, 5, 7)), rng.normal(size=(2, 11, 7))
-    pairs_of = torch.from_numpy(query)[..., :, None, :], torch.from_numpy(key)[..., None, :, :]
-    assert_same(cosine_scores(query, key), torch.nn.functional.cosine_similarity(*pairs_of, dim=-1).numpy())
-    many = rng.normal(size=(200, 3)).astype(np.float32)
+def test_a_cosine_never_leaves_its_interval():
+    many = np.random.default_rng(7).normal(size=(200, 3)).astype(np.float32)
     assert np.abs(cosine_scores(many, many * 3)).max() <= 1.0
 
 
@@ -98,11 +93,7 @@ def test_cosine_ignores_lengths_however_large_or_small(dtype):
     wanted = cosine_scores(query, key)
     limits = np.finfo(dtype)
     for factor in (limits.max / 10, limits.tiny * 100):
-        assert_same(cosine_scores(query * dtype_of(dtype, factor), key), wanted, 1e-5 if dtype == "float32" else 1e-12, dtype)
-
-
-def dtype_of(dtype, number):
-    return np.dtype(dtype).type(number)
+        assert_same(cosine_scores(query * np.dtype(dtype).type(factor), key), wanted, 1e-5 if dtype == "float32" else 1e-12, dtype)
 
 
 def test_a_zero_vector_has_cosine_zero_with_everything_and_smallest_numbers_have_a_direction():

@@ -87,9 +87,3 @@ def test_each_slot_holds_the_key_of_its_position():
         cache.append(np.full((1, 1), float(t)), np.full((1, 1), -float(t)))
         assert_same(cache.slots[0].ravel(), cache.positions)
         assert all(slot == place if place < 3 else (place - 3) % 5 == slot - 3 for slot, place in enumerate(cache.positions))
-
-
-def test_the_weights_of_attention_with_a_sink_cannot_be_asked_for():
-    x = np.ones((2, 3, 4))
-    with pytest.raises(TypeError, match="return_weights"):
-        sink_attention(x, x, x, np.ones(2), return_weights=True)

@@ -24,6 +24,16 @@ def test_steps_up_to_2_are_the_definition_in_every_form_with_any_gates(form, fea
     assert_same(after, s, 1e-11)
 
 
+@pytest.mark.parametrize("ends", [0.0, 1.0])
+def test_beta_may_reach_both_ends_and_keys_may_repeat(ends):
+    query, key, value, beta, _, state = sequences(130)
+    key[:] = key[np.arange(130) % 3]  # the triangular systems are as ill as they get
+    beta[:] = ends
+    outputs = [delta_rule_attention(query, key, value, beta, form=form, initial_state=state) for form in FORMS]
+    assert_same(outputs[0], loop_delta(query, key, value, beta, state=state)[0], 1e-10)
+    assert_same(outputs[1], outputs[0], 1e-10)
+
+
 # --- several steps a position ------------------------------------------------------------------------
 
 

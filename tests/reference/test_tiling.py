@@ -38,14 +38,6 @@ def test_blocks_of_minus_infinity_come_and_go():
     np.testing.assert_array_equal(weights[1], 0.0)
 
 
-def test_nan_and_infinity_make_their_own_row_nan_and_no_other():
-    scores = np.random.default_rng(7).normal(size=(4, 6))
-    scores[1, 4], scores[2, 0] = np.nan, np.inf
-    weights = online_softmax(cut(scores, [2, 5]))
-    assert np.isnan(weights[[1, 2]]).all()
-    assert_same(weights[[0, 3]], softmax(scores[[0, 3]]))
-
-
 # --- tiled attention ---------------------------------------------------------------------------------
 
 
@@ -65,26 +57,6 @@ def large(q_len=65, kv_len=200, heads=(4, 2), seed=7):
         rng.normal(size=(2, heads[1], kv_len, 7)),
         rng.normal(size=(2, heads[1], kv_len, 5)),
     )
-
-
-OPTIONS = {
-    "plain": {},
-    "causal": {"is_causal": True},
-    "bottom right": {"is_causal": True, "q_offset": 135},
-    "an offset for each sequence": {"is_causal": True, "q_offset": np.array([[3], [150]])},
-    "rows that see nothing": {"is_causal": True, "q_offset": -30},
-    "window": {"window": (40, 7), "q_offset": 50},
-    "bool mask": {"mask": np.random.default_rng(1).random((65, 200)) < 0.3},
-    "float mask with softcap": {"mask": np.random.default_rng(2).normal(size=(2, 1, 65, 200)) * 4, "softcap": 3.0},
-    "everything": {
-        "mask": np.where(np.random.default_rng(3).random((2, 1, 1, 200)) < 0.8, 0.5, -np.inf),
-        "is_causal": True,
-        "q_offset": np.array([[60], [0]]),
-        "window": (90, None),
-        "softcap": 5.0,
-        "scale": 0.9,
-    },
-}
 
 
 def test_what_a_mask_hides_may_hold_anything():

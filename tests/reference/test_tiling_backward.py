@@ -9,11 +9,16 @@ from hypothesis import given, settings
 from attn_course.reference import attention_backward, flash_attention, flash_attention_backward
 from tests.reference.oracles import by_autograd
 from tests.reference.support import assert_same, attention_calls
-from tests.reference.test_tiling import BLOCKS, OPTIONS, large
+from tests.reference.test_tiling import BLOCKS, large
+
+OPTIONS = {
+    "an offset for each sequence, some rows see nothing": {"is_causal": True, "q_offset": np.array([[-30], [150]])},
+    "float mask with softcap": {"mask": np.random.default_rng(2).normal(size=(2, 1, 65, 200)) * 4, "softcap": 3.0, "scale": 0.9},
+    "a mask of keys and a window": {"mask": np.random.default_rng(3).random((2, 1, 1, 200)) < 0.8, "window": (90, 7), "q_offset": 50},
+}
 
 
 def upstream(arrays, options, seed=5):
-    """Random gradients of output and lse, and both."""
     rng = np.random.default_rng(seed)
     output, lse = flash_attention(*arrays, **options, block_q=1000, block_kv=1000, return_lse=True)
     return rng.normal(size=output.shape), rng.normal(size=lse.shape), output, lse

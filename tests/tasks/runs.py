@@ -13,7 +13,6 @@ S_I, S_J = sympy.symbols("s_i s_j", real=True)
 
 
 def run_function(function, time_limit_s=5.0, **inputs):
-    """What one case gives."""
     (result,) = run(function, [inputs or {"x": X}], WRITTEN, time_limit_s=time_limit_s)
     return result
 
@@ -26,13 +25,11 @@ def run_expression(expression, functions=(), **inputs):
 
 
 def run_value(value):
-    """What a predicted value gives."""
     (result,) = run(value, [{}], Call("my_n", "predict"))
     return result
 
 
 def verdict_of(task, answer):
-    """What the judge finds on the notebook's cases."""
     cases = task.draw(np.random.default_rng(CHECK_SEED))
     inputs = [case.inputs for case in cases]
     return judge(task, cases, run(answer, inputs, task.call))

@@ -8,7 +8,6 @@ from attn_course.tasks.again import AGAIN, _relations, first_name
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.gates import Bench
 from attn_course.tasks.registry import lessons
-from tests.tasks.runs import verdict_of
 from tests.tasks.toys import WRITE, changed
 
 LESSONS = lessons()
@@ -54,20 +53,7 @@ def test_the_calls_follow_at_once_and_say_what_is_other():
     assert [name for name in map(first_name, names) if name == names[0]] == [names[0]] * 3
 
 
-def test_a_rotary_table_kept_by_the_shape_alone_is_told_what_it_does():
-    task, tables = get_task("rotary-positions"), {}
-
-    def by_shape(x, positions):
-        return task.answer(x, tables.setdefault(x.shape, positions))
-
-    verdict = verdict_of(task, by_shape)
-    assert not verdict.passed
-    assert f"“five places in a row{AGAIN}another positions”" in verdict.message
-    assert "Each first call is right: does it remember something of an earlier one?" in verdict.message
-
-
 def drawn(cases, **task):
-    """The cases of a toy task by their names."""
     made = changed(WRITE, cases=cases, **task)
     return {case.name: case.inputs for case in made.draw(np.random.default_rng(3))}
 

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from attn_course.changes import ChangeError, blocks, changed, changes_text
+from attn_course.changes import ChangeError, changed, changes_text
 from attn_course.tasks.changed import definition, mistakes, read_slips
 
 SCALE = 2.0
@@ -48,11 +48,9 @@ def test_a_change_puts_another_piece_in_the_place_of_one(text, change, wanted):
     [
         ("a / b", "c -> d", "wanted `c` once (or all before it) in what it changes, got it not there"),
         ("a / a", "a -> d", "wanted `a` once (or all before it) in what it changes, got it 2 times"),
-        ("a / b", "all c -> d", "wanted `c` once (or all before it) in what it changes, got it not there"),
         ("a / b", "a -> a", "changes nothing"),
         ("a / b", "a -> c ;; a -> d", "wanted `a` once (or all before it) in what it changes, got it not there"),
         ("a / b", "a = d", "wanted `old -> new`, got `a = d`"),
-        ("a / b", "a->d", "wanted `old -> new`, got `a->d`"),
     ],
 )
 def test_a_change_that_does_not_apply_is_refused(text, change, why):
@@ -92,10 +90,6 @@ def test_a_slip_without_a_change_or_a_hint_is_refused(text):
         read_slips(text)
 
 
-def test_blocks_begin_where_a_line_is_not_indented():
-    assert list(blocks("\n  a\n      b\n\n      c\n  d\n")) == [["a", "b", "", "c"], ["d"]]
-
-
 def test_a_function_is_read_as_its_file_writes_it():
     found = definition(scaled)
     assert (found.name, found.parameters, found.head) == ("scaled", ("x", "d_k"), "def scaled(x, d_k):")
@@ -126,15 +120,6 @@ def test_a_mistake_is_the_function_with_another_text_and_the_same_names(monkeypa
     monkeypatch.setitem(globals(), "SCALE", 1.0)
     assert first.function(8.0, 4) == 2.0
     assert inspect.getsource(first.function).endswith("    total = x / d_k  # first\n    return total * SCALE\n")
-
-
-def test_a_mistake_of_another_right_form_changes_that():
-    def other(x, d_k):
-        """Another way."""
-        return x * d_k**-0.5 * SCALE
-
-    (found,) = mistakes(definition(scaled), "no root\n    -0.5 -> -1\n    the root", of=other)
-    assert found.function(8.0, 4) == 4.0
 
 
 def test_lines_of_a_derivation_are_named():

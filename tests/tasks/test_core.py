@@ -1,12 +1,10 @@
 """What a task says of itself, and which tasks are refused."""
 
-import json
-
 import pytest
 import sympy
 
 from attn_course import numbers
-from attn_course.tasks import Verdict, Wrong
+from attn_course.tasks import Wrong
 from tests.tasks.toys import DERIVATION, DERIVE, FIGURE, FORMULA, PREDICT, REPAIR, WRITE, changed
 
 
@@ -45,44 +43,12 @@ def test_the_card_holds_heading_kind_stars_minutes_points_skill_and_equation():
     assert "Eq." not in changed(WRITE, equation=None).card
 
 
-def test_each_hint_folds_out_on_its_own():
-    folded = WRITE.hints_markdown
-    assert folded.count("<details><summary>Hint ") == folded.count("</details>") == 3
-    assert "<details><summary>Hint 2</summary>\n\nb\n\n</details>" in folded
-
-
 @pytest.mark.parametrize("task", [DERIVE, changed(DERIVE, symbols=("t",), functions=())], ids=["two symbols", "a single one"])
 def test_a_derive_task_hands_out_real_symbols_and_its_functions(task):
     names = {}
     exec(task.given_source, names)
     assert {name: names[name] for name in task.symbols} == {name: sympy.Symbol(name, real=True) for name in task.symbols}
     assert {name: names[name] for name in task.functions} == {name: getattr(sympy, name) for name in task.functions}
-
-
-def helper_for_the_exercise(x):
-    """Shown to the learner."""
-    return 2 * x
-
-
-def broken_centre(x, scale):
-    return x
-
-
-def test_given_functions_stand_as_source_and_others_have_none():
-    task = changed(WRITE, given=(helper_for_the_exercise,))
-    names = {}
-    exec(task.given_source, names)
-    assert names["helper_for_the_exercise"](21) == 42
-    assert WRITE.given_source == ""
-
-
-def test_a_repair_task_shows_its_broken_function_under_the_name_of_the_entry():
-    task = changed(REPAIR, broken=broken_centre)
-    names = {}
-    exec(task.handed_out, names)
-    assert names["my_mean"](7, 1) == 7
-    assert "broken_centre" not in task.handed_out
-    assert WRITE.handed_out == ""
 
 
 THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
@@ -124,10 +90,3 @@ THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
 def test_a_task_that_lacks_something_is_refused_with_the_reason(task, fields, wanted):
     with pytest.raises(ValueError, match=f"^task .* needs .*{wanted}"):
         changed(task, **fields)
-
-
-def test_a_verdict_is_plain_data_for_json():
-    verdict = Verdict("stable-softmax", "Centre", False, 0, 3, "not right", mistake="not scaled", hint="multiply")
-    said = {"task": "stable-softmax", "title": "Centre", "passed": False, "points": 0, "max_points": 3, "message": "not right"}
-    said |= {"mistake": "not scaled", "hint": "multiply", "equation": None, "latex": False, "formula": None, "lead": "It was read as"}
-    assert json.loads(json.dumps(verdict.to_dict())) == {**said, "counts": True}

@@ -11,7 +11,7 @@ from attn_course.lessons.flash import experiments
 from attn_course.reference import softmax
 from attn_course.tasks import CheckFailed, assess, get_task
 from attn_course.tasks.source import course_uses
-from tests.tasks.toys import ALL, FIGURE, PREDICT, WRITE, changed
+from tests.tasks.toys import ALL, WRITE, changed
 
 NAMES = {
     "np": np,
@@ -38,17 +38,10 @@ NAMES = {
     [
         ("def my_f(x): return softmax(x)", ["softmax"]),
         ("def my_f(x): return reference.softmax(x)", ["reference.softmax"]),
-        ("def my_f(x): return attn_course.reference.softmax(x).sum()", ["attn_course.reference.softmax"]),
         ("def my_f(x):\n  from attn_course.reference import softmax as s\n  return s(x)", ["s"]),
         ("def my_f(x):\n  import attn_course.reference as r\n  return r.softmax(x)", ["r.softmax"]),
         ("def my_f(x):\n  from attn_course import reference\n  return reference.softmax(x)", ["reference.softmax"]),
         ("def my_f(x): return get_task('stable-softmax').answer(x)", ["get_task"]),
-        ("def my_f(x): return attn_course.tasks.get_task('stable-softmax').answer(x)", ["attn_course.tasks.get_task"]),
-        ("def my_f(x):\n  from attn_course.tasks import get_task as g\n  return g('stable-softmax').answer(x)", ["g"]),
-        (
-            "def my_f(x):\n  import attn_course.lessons.softmax.tasks\n  return attn_course.lessons.softmax.tasks.TASKS[0]",
-            ["attn_course.lessons.softmax.tasks.TASKS"],
-        ),
         (
             "def my_f(x):\n  from attn_course.lessons import softmax as s\n  return s.tasks_derivatives.TASKS[0]",
             ["s.tasks_derivatives.TASKS"],
@@ -117,9 +110,3 @@ def test_what_the_exercise_gives_may_come_from_the_course(define):
 
     assert "own answer" in assess(WRITE, function).message
     assert "own answer" not in assess(changed(WRITE, given=[helper]), function).message
-
-
-@pytest.mark.parametrize("task", [PREDICT, FIGURE], ids=lambda task: task.kind)
-def test_a_number_of_ones_own_beside_a_check_in_one_cell_passes(task):
-    cell = f"from attn_course import check\n{task.entry} = 1\ncheck('{task.id}', {task.entry})"
-    assert assess(task, task.answer(), [cell], {"check": check}).passed

@@ -11,8 +11,6 @@ from attn_course.tasks.wording import told_apart
 from tests.tasks.runs import S_I, verdict_of
 from tests.tasks.toys import DERIVE, FIGURE, PAIR, PREDICT, WRITE, changed
 
-# --- what is said ------------------------------------------------------------------------------------
-
 
 def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
     def answer(x, scale):
@@ -105,9 +103,6 @@ def test_the_two_nearest_numbers_can_be_told_apart():
     assert told_apart(0.1, np.nextafter(0.1, 1.0)) == ("0.10000000000000001", "0.10000000000000002")
 
 
-# --- remarks -----------------------------------------------------------------------------------------
-
-
 def factor_told(verdict):
     return float(verdict.message.partition("Everywhere it is ")[2].partition(" times the right result.")[0])
 
@@ -165,9 +160,6 @@ def test_a_hidden_step_in_float32_is_guessed_at_and_a_larger_error_is_none(error
     verdict = verdict_of(WRITE, by_a_narrow_step)
     assert not verdict.passed
     assert ("does a step run in float32" in verdict.message) == is_guessed
-
-
-# --- numbers that stay secret ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from attn_course.tasks import all_tasks, assess, get_task
 from attn_course.tasks import forbidden as room
-from attn_course.tasks.forbidden import ATTENTION, CALCULUS, LIBRARIES, NO_THREADS, Forbidden
+from attn_course.tasks.forbidden import ATTENTION, CALCULUS, NO_THREADS, Forbidden
 
 CONCEPTS = [each for each in vars(room).values() if isinstance(each, Forbidden)]
 
@@ -33,10 +33,6 @@ def test_what_follows_from_a_task_is_forbidden_with_it():
     assert watched
     assert all(task.forbidden[-1] is NO_THREADS for task in watched)
     assert get_task("split-heads").forbidden == ()
-
-
-def test_names_of_places_are_those_of_libraries():
-    assert {"torch", "scipy", "sympy"} == LIBRARIES
 
 
 KERNEL = """

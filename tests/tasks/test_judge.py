@@ -9,8 +9,6 @@ from attn_course.tasks.compare import compare
 from tests.tasks.runs import verdict_of
 from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, REPAIR, WRITE, changed
 
-# --- what passes -------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
 def test_the_right_answer_gets_all_points_and_the_ok_line(task):
@@ -62,9 +60,6 @@ def test_several_numbers_keep_their_form():
     assert not verdict_of(FIGURE, [4.0, 4.0]).passed
     assert not verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[None]).passed
     assert not verdict_of(changed(REPAIR, answer=lambda x: x.mean()), lambda x: x.mean(keepdims=True)[0]).passed
-
-
-# --- compare -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("array", [[1.0, -2.0], [np.nan, 1.0], [np.inf, -np.inf, 0.0], [], [[0.0]], [1e300, -1e300], [5e-324]], ids=str)
@@ -161,6 +156,7 @@ def test_an_answer_that_remembers_by_shape_fails_though_it_is_right_the_first_ti
     verdict = verdict_of(WRITE, remembers)
     assert not verdict.passed
     assert "“a matrix, called again with other numbers”" in verdict.message
+    assert "Each first call is right: does it remember something of an earlier one?" in verdict.message
     message = verdict_of(WRITE, lambda x, scale: remembers(x, scale) if x.ndim != 3 else np.exp(x)).message
     assert "in the case “three axes”" in message  # not in one that is called again, though that comes first
 
@@ -189,9 +185,6 @@ def test_roundings_are_measured_by_plain_numbers_and_lists_too():
     assert verdict_of(only_list, lambda x: 0.0).passed
 
 
-# --- part of the points ------------------------------------------------------------------------------
-
-
 SIZES = ((2, 3), (2, 3, 5))
 TWO = changed(PAIR, partial=True, points=5, cases=lambda rng: [Case("", blocks=[rng.normal(size=n) for n in sizes]) for sizes in SIZES])
 
@@ -213,9 +206,6 @@ def test_each_array_that_is_right_in_every_case_counts_where_the_task_says_so(an
     assert (verdict.passed, verdict.points, verdict.max_points) == (False, points, 5)
     assert ("1 of 2 arrays are right in every case: 2 of 5 points in class marks" in verdict.message) == bool(points)
     assert verdict_of(changed(TWO, partial=False), answer).points == 0
-
-
-# --- misuse ------------------------------------------------------------------------------------------
 
 
 def test_results_must_match_the_cases_in_number():

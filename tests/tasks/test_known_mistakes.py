@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course.reference import rope
-from attn_course.tasks import Case, Wrong, get_task
+from attn_course.tasks import Case, Wrong
 from tests.tasks.runs import verdict_of
 from tests.tasks.toys import FIGURE, PAIR, PREDICT, WRITE, changed
 
@@ -31,7 +30,6 @@ def test_a_mistake_that_passes_where_the_answer_passes_is_recognised():
 
 
 def alike(function):
-    """The task with this as its known mistakes."""
     return changed(WRITE, wrong=[Wrong(name, function, f"hint {name}") for name in "abc"])
 
 
@@ -95,32 +93,3 @@ def test_every_shape_is_checked_before_any_number():
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake is None
     assert verdict.message.startswith("my_centre is not right in the case “a vector”. Shape or form: the result must have shape (11,)")
-
-
-def inverted_layer(x, w_in, b_in, w_out, b_out, n_heads):
-    """As it is typed by who takes True for hidden."""
-    batch, length, _ = x.shape
-    query, key, value = (part.reshape(batch, length, n_heads, -1).swapaxes(1, 2) for part in np.split(x @ w_in + b_in, 3, axis=-1))
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    scores = np.where(np.tril(np.ones((length, length), bool)), -np.inf, scores)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return (weights @ value).swapaxes(1, 2).reshape(batch, length, -1) @ w_out + b_out
-
-
-def scores_too_far(query, query_rope, latent, key_rope, w_key_up):
-    """As it is typed by who takes t for the tokens before the new ones."""
-    new, length = len(query), len(latent)
-    position = rope(query_rope, np.arange(length, length + new)) @ rope(key_rope, np.arange(length)).T
-    return (query @ w_key_up.T @ latent.T + position) / np.sqrt(query.shape[1] + query_rope.shape[1])
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        ("layer-around-attention", inverted_layer, "an inverted mask"),
-        ("repair-decoupled-scores", scores_too_far, "the new tokens n positions too far"),
-    ],
-)
-def test_what_learners_were_refused_for_without_a_name_has_one(task, answer, name):
-    assert verdict_of(get_task(task), answer).mistake == name

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from attn_course.formulas import column, derivative, vector
+from attn_course.formulas import column, derivative
 from attn_course.tasks import Wrong, assess, get_task, latex, mending, progress
 from attn_course.tasks.cards import plain, rich
 from attn_course.tasks.core import at_sizes
@@ -27,47 +27,9 @@ MOST_CALLS = 900_000
 
 
 def said(task, answer):
-    """The verdict on an answer that does not pass."""
     verdict = assess(task, answer)
     assert not verdict.passed
     return verdict
-
-
-# --- what passes ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        r"p_{ij} (g_{ij} - \delta_i)",
-        r"p_{ij} \left( g_{ij} - \sum_k p_{ik} g_{ik} \right)",
-        r"\sum_k p_{ij} p_{ik} (g_{ij} - g_{ik})",
-        r"\frac{p_{ij} g_{ij} - p_{ij} \delta_i}{\sum_{l} p_{il}}",
-        r"p_{ij}(g_{ij}-p_i \cdot g_i)",
-    ],
-)
-def test_every_form_of_a_formula_that_is_equal_passes(form):
-    verdict = assess(FORMULA, form)
-    assert verdict.passed, verdict.message
-    assert verdict.message == "ok: task gradient-of-scores, gradient of the scores: 4 cases, 3 points"
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [START, SPLIT, OUT, GOAL],
-        [START, SPLIT, GOAL],
-        [START, r"\frac{e^c e^{z_i}}{\sum_k e^c e^{z_k}}", r"e^{z_i} / \sum_k e^{z_k}"],
-        [r"\frac{\exp(z_i + c)}{\sum_k \exp(z_k + c)}", r"\exp(z_i + c - \ln(\sum_k e^{z_k + c}))", GOAL],
-        [START, r"\frac{1}{\sum_j e^{z_j + c - (z_i + c)}}", r"\frac{1}{\sum_j e^{z_j - z_i}}", GOAL],
-    ],
-)
-def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
-    verdict = assess(DERIVATION, lines)
-    assert verdict.passed, verdict.message
-
-
-# --- what cannot be read: no attempt, and the place ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -82,7 +44,9 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
         ("p_{ij} = 1", "my_formula cannot be read: write only the right side, without =\n  p_{ij} = 1\n         ^"),
         (r"p_{ij} \mathrm{erfi}(g_{ij})", "my_formula cannot be read: erfi is neither given nor known; what may stand here: p, g"),
         (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
-        (r"\mathcal{P}_{ij}", "my_formula cannot be read: \\mathcal{P} is unknown here"),
+        (r"\hat{p}_{ij}", "my_formula cannot be read: \\hat{p} is unknown here: write p\n"),
+        (r"\sqrt{= 1}", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, found ="),
+        (r"\delta_k + \sum_k p_{ik}", "my_formula cannot be read: k is unknown here; what may stand here"),
         (
             r"\sum_k p_{ik} g_{ik} - \delta_k",
             "my_formula cannot be read: k is unknown here: \\sum over k ends before it; put its terms in parentheses\n"
@@ -93,9 +57,6 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
             r"p_{ij} \delta(i)",
             "my_formula has no meaning: \\delta is a list, not a function: write \\delta_{i}\n  p_{ij} \\delta(i)\n         ^^^^^^",
         ),
-        (r"p_{ij} \le 1", "my_formula cannot be read: the answer is one expression, without \\le\n"),
-        (r"\sqrt{= 1}", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, found ="),
-        (r"\delta_k + \sum_k p_{ik}", "my_formula cannot be read: k is unknown here; what may stand here"),
         (
             r"\sum_{k=1}^{1000} \sum_{l=1}^{1000} k l p_{ij}",
             "my_formula has no meaning: l makes 15,000,000 terms; at most 20,000 are computed",
@@ -103,7 +64,6 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
         (r"p_{ij} g_i", "my_formula has no meaning: the two sides do not fit: left is a number, right is a row (1 x 5): give it indices"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
-        (r"\frac{\partial p_i}{\partial g_j}", "my_formula cannot be read: \\partial may not stand here"),
         (r"p", "my_formula has no meaning: the two sides do not fit: left is a number, right is a 3 x 5 matrix"),
     ],
 )
@@ -127,10 +87,7 @@ KEY = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} "
         ("gradient-of-one-key", KEY + r"(dZ_i V_j^\top - \delta_i) Q_i", r"cannot be read: \delta_i is not given here; with two indices"),
         ("gradient-through-the-softmax", r"P \odot dP - \delta", r"cannot be read: \delta is not given here; with two indices"),
         ("layer-without-concatenation", r"\sum_h P_h X W_V^h W_O^h", "cannot be read: W_V^h is unknown here: write W_V^{(h)}\n"),
-        ("layer-without-concatenation", r"\sum_h P_h X W_V^{h}", "cannot be read: W_V^{h} is unknown here: write W_V^{(h)}\n"),
-        ("layer-without-concatenation", r"\sum_l P_l X W_V^l W_O^l", "cannot be read: W_V^l is unknown here: write W_V^{(l)}\n"),
         ("row-of-grouped-head", r"V_{h \pmod g}", r"cannot be read: \pmod is not known: did you mean \prod?"),
-        ("layer-without-concatenation", r"X W_Q", "cannot be read: W_Q is unknown here: given are W_V^{(h)}, W_O^{(h)}\n"),
         (
             "gradient-of-one-key",
             KEY + r"dZ_i \cdot (V_j - Z_i) Q_i",
@@ -146,22 +103,6 @@ def test_a_message_names_what_was_typed_and_marks_all_of_it(task, answer, said_o
     formula, carets = verdict.message.split("\n")[1:]
     marked = formula[carets.index("^") :][: carets.count("^")]
     assert marked == (typed if "cannot be read" in said_of_it else "(V_j - Z_i) Q_i")
-
-
-@pytest.mark.parametrize(
-    ("task", "answer"),
-    [
-        ("delta-without-weights", r"\mathrm{tr}(V^\top dV)"),
-        ("delta-without-weights", r"\langle V, dV \rangle"),
-        ("delta-without-weights", r"\langle V, dV \rangle_F"),
-        ("delta-without-weights", r"\sum_{ja} V_{ja} dV_{ja}"),
-        ("gradient-of-one-key", KEY + r"(dZ_i \cdot (V_j - Z_i)) Q_i"),
-        ("gradient-through-the-softmax", r"P \odot (dP - \mathrm{diag}(P dP^\top) \mathbf{1}^\top)"),
-    ],
-)
-def test_every_notation_that_a_lesson_prints_passes(task, answer):
-    verdict = assess(get_task(task), answer)
-    assert verdict.passed, verdict.message
 
 
 def test_the_place_of_an_index_is_where_it_is_free():
@@ -186,19 +127,6 @@ def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_m
     task = changed(task, answer=["(A B)^\\top", "B^\\top A^\\top"])
     assert assess(task, task.answer).passed
     assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
-
-
-def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
-    task = changed(
-        DERIVATION,
-        symbols=("g", "k"),
-        functions=(),
-        cases=at_sizes("n k", lambda rng, n, k: {"g": vector(rng.uniform(1, 2, size=n)), "k": k}),
-        least_steps=1,
-        answer=["g_1^k", r"\prod_{i=1}^{k} g_1"],
-    )
-    assert assess(task, task.answer).passed
-    assert said(task, ["g_1^k", r"\prod_{i=1}^{k-1} g_1"]).message.startswith("line 2 does not follow from line 1")
 
 
 def test_a_step_to_what_is_no_number_is_explained():
@@ -239,9 +167,6 @@ def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
     assert on_one_line("expected x\n  a + = b\n      ^") == "expected x, at `=` behind `a +`"
     assert on_one_line("expected x\n  (a\n    ^") == "expected x, behind `(a`"
     assert on_one_line("no place") == "no place"
-
-
-# --- what is wrong ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -344,12 +269,11 @@ BROKEN = [  # the lines, which of them does not follow, and what else is said
     ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^{-c}}", GOAL], 2, "It would follow with another sign in `-c`"),
     ([START, SPLIT, r"\frac{e^{z_i} e^c}{e^c + \sum_j e^{z_j}}", GOAL], 3, ""),
     ([START, r"\frac{e^{z_i} e^c}{\max_j e^{z_j} e^c}", GOAL], 2, "It would follow with one change in"),
-    ([START, SPLIT, r"\frac{e^{z_i}}{\sum_j e^{z_i - z_j}}", GOAL], 3, ""),
     ([START, r"\frac{e^{z_i - c}}{\sum_j e^{z_j + c}}", GOAL], 2, "It would follow with another sign in `z_{i} - c`"),
 ]
 
 
-@pytest.mark.parametrize(("lines", "number", "words"), BROKEN, ids=range(1, 10))
+@pytest.mark.parametrize(("lines", "number", "words"), BROKEN, ids=range(1, 9))
 def test_the_first_line_that_does_not_follow_is_named_with_what_would_mend_it(lines, number, words):
     verdict = said(DERIVATION, lines)
     assert verdict.message.startswith(f"line {number} does not follow from line {number - 1}")
@@ -361,6 +285,7 @@ def test_the_first_line_that_does_not_follow_is_named_with_what_would_mend_it(li
 def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
     assert said(DERIVATION, [SPLIT, GOAL]).message == f"line 1 of my_derivation must be where the derivation begins: `{START}`"
     assert said(DERIVATION, [START, SPLIT, OUT]).message.endswith(f"but the last is not yet `{GOAL}`")
+    assert assess(DERIVATION, [START, SPLIT, r"\frac{1}{\sum_j e^{z_j - z_i}}"]).passed, "the goal in other words"
     turned = START.replace("e^{z_i + c}", "e^{z_i + c} / 1")
     assert said(DERIVATION, [turned, SPLIT, GOAL]).message.startswith("line 1 of my_derivation must be where the derivation begins")
     few = "my_derivation gets there, but show 2 steps or more that lead to something new; it has 1"
@@ -374,6 +299,10 @@ def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
 @pytest.mark.parametrize(
     ("task", "form", "said"),
     [
+        ("delta-without-weights", r"\mathrm{tr}(V^\top dV)", "ok: task {number}, "),
+        ("delta-without-weights", r"\langle V, dV \rangle_F", "ok: task {number}, "),
+        ("gradient-of-one-key", KEY + r"(dZ_i \cdot (V_j - Z_i)) Q_i", "ok: task {number}, "),
+        ("gradient-through-the-softmax", r"P \odot (dP - \mathrm{diag}(P dP^\top) \mathbf{1}^\top)", "ok: task {number}, "),
         ("gauge-of-the-values", "G^{-1} W_o", "my_factor cannot be read: W_o is unknown here: given are W_V, W_O\n"),
         (
             "gradient-through-the-softmax",
@@ -413,9 +342,6 @@ def test_what_a_learner_writes_in_the_course_is_understood_or_told_how_it_is_wri
 def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same):
     question = Question("my_lines", ("x", "y", "n", "m"), (r"\exp",), "x_i")
     assert (normal(question.read(one)) == normal(question.read(other))) is same
-
-
-# --- hostile text ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -473,13 +399,6 @@ def at_most_calls(most):
         sys.setprofile(before)
 
 
-def test_too_many_calls_are_found():
-    with at_most_calls(40):
-        [len("a") for _ in range(30)]
-    with pytest.raises(pytest.fail.Exception, match="more than 40 calls"), at_most_calls(40):
-        [len("a") for _ in range(50)]
-
-
 def test_a_search_ends_in_time_whatever_it_found():
     cases = FORMULA.cases(np.random.default_rng(1))
     answer = r"p_{ij} (g_{ij} - 2 \delta_i)"
@@ -523,9 +442,6 @@ def test_a_long_part_is_quoted_without_its_middle_and_is_no_formula():
     assert " ... " in quoted
     assert len(quoted) < 90
     assert f"<code>{quoted}</code>" in rich(verdict)
-
-
-# --- reading, and what a task must say of itself -------------------------------------------------------------
 
 
 def test_reading_shows_the_parts_with_their_shapes():

@@ -50,7 +50,6 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A course folder whose work/ is empty."""
     root = tmp_path_factory.mktemp("course")
     (root / "work").mkdir()
     (root / "exercises").mkdir()
@@ -169,16 +168,9 @@ def test_an_unknown_task_is_one_clear_error(outputs):
 def test_checks_of_a_notebook_in_work_are_recorded_wherever_a_cell_went(course, outputs):
     recorded = progress.load(course)
     assert set(recorded) == {"stable-softmax", "entropy-by-hand", "log-softmax-derivative"}
-    assert (recorded["stable-softmax"]["passed"], recorded["stable-softmax"]["points"], recorded["stable-softmax"]["attempts"]) == (
-        True,
-        3,
-        11,
-    )  # elsewhere and nowhere, too
+    assert [recorded["stable-softmax"][key] for key in ("passed", "points", "attempts")] == [True, 3, 11]  # elsewhere and nowhere, too
     assert (recorded["entropy-by-hand"]["passed"], recorded["entropy-by-hand"]["points"]) == (False, 0)
     assert {path.name for path in (course / "work").iterdir()} == {".progress.json", ".progress.lock"}
-
-
-# --- without IPython ---------------------------------------------------------------------------------
 
 
 def test_outside_a_notebook_a_right_answer_prints_the_same_line(capsys, tmp_path, monkeypatch):

@@ -18,8 +18,6 @@ DAMAGED = [
     "[]",
     "{}",
     '{"tasks": []}',
-    '{"tasks": {"stable-softmax": {"passed": 1, "points": 3}}}',
-    '{"tasks": {"stable-softmax": {"passed": true, "points": "3"}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": true, "max_points": 3, "attempts": 1, "last": ""}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3, "attempts": "many", "last": ""}}}',
     '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3}}',
@@ -28,7 +26,6 @@ DAMAGED = [
 
 @pytest.fixture
 def course(tmp_path):
-    """A course folder with an empty work/."""
     (tmp_path / "work" / "deep").mkdir(parents=True)
     (tmp_path / "exercises").mkdir()
     return tmp_path
@@ -43,12 +40,7 @@ def test_a_passed_task_stays_passed_with_its_best_points(course):
     for verdict in (FAILED, PASSED, FAILED):
         progress.record(verdict, course)
     (entry,) = progress.load(course).values()
-    assert {key: entry[key] for key in ("passed", "points", "max_points", "attempts")} == {
-        "passed": True,
-        "points": 3,
-        "max_points": 3,
-        "attempts": 3,
-    }
+    assert [entry[key] for key in ("passed", "points", "max_points", "attempts")] == [True, 3, 3, 3]
     assert entry["last"].endswith("+00:00")
 
 

@@ -59,7 +59,6 @@ def test_a_mark_behind_the_words_of_a_promise_keeps_it(text):
 
 @cache
 def solved(task_id: str) -> str:
-    """The cell of the solution that answers a task."""
     return answers.shown(ROOT, task_id)[1]
 
 
@@ -124,9 +123,7 @@ def test_what_a_judge_overlooks_in_empty_rows_is_reported(monkeypatch):
 
 def test_a_text_that_is_silent_where_a_mask_can_hide_a_row_is_reported():
     task = changed(
-        REPAIR,
-        answer=lambda x, mask: x * mask,
-        cases=lambda rng: [Case("one", x=rng.normal(size=(3, 5)), mask=np.ones((3, 5), bool))],
+        REPAIR, answer=lambda x, mask: x * mask, cases=lambda rng: [Case("one", x=rng.normal(size=(3, 5)), mask=np.ones((3, 5), bool))]
     )
     (said,) = gates.empty_row_problems(task, "Hidden entries are 0.")
     assert said == "wanted the text to say what becomes of a row of which mask may hide all, or that there is none"

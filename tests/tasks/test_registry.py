@@ -59,11 +59,6 @@ def test_what_names_no_task_is_refused_in_one_line(task_id):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_slip_of_the_hand_is_answered_with_the_tasks_that_come_close():
-    with pytest.raises(UnknownTask, match=r"^there is no task 'stable-sofmax'; is it stable-softmax"):
-        get_task("stable-sofmax")
-
-
 @pytest.mark.parametrize(
     ("task_id", "says"),
     [

@@ -13,8 +13,6 @@ from attn_course.tasks import run
 from attn_course.tasks.run import Call
 from tests.tasks.runs import X, run_function
 
-# --- functions that go wrong ---
-
 
 def function_from_a_cell(text, name="my_f"):
     """Define a function as a notebook does: its text known to linecache under a made-up file name."""
@@ -47,16 +45,13 @@ DIAGONAL = "np.diag makes a matrix of a vector; of a matrix it takes the diagona
     ("body", "advice"),
     [
         ("return x / x.sum(axis=1)", LOST),
-        ("total = np.linalg.norm(x, axis=1)\n    return x / total", LOST),
         ("return x - np.ones((5, 3))", PAIRS),
-        ("total = x.sum(axis=1)\n    return x - np.ones((5, 3))", PAIRS),
         ("return np.diag(x) - x", DIAGONAL),
         ("mask = np.array([True, False])\n    return mask * x", COLUMN),
         ("total = x.sum(axis=1, keepdims=True)\n    return np.arange(2.0) * x / total", COLUMN),
         ("return x @ x", "the left factor has 3 columns and the right one 2 rows"),
         ("return x.sum(axis=2)", "this array has axes 0 to 1, or from the end -1 to -2"),
         ("return np.swapaxes(x[0], 0, -2)", "this array has axis 0 and no other"),
-        ("return np.concatenate([x, x], axis=5)", "this array has axes 0 to 1, or from the end -1 to -2"),
         ("return np.swapaxes(np.array(1.0), 0, 1)", "this array has no axis"),
         ("return x[np.ones((1, 3), dtype=bool)]", "a boolean index must have the shape of what it picks from; np.where broadcasts"),
         ("return x.sum(axis=1) + np.ones((2, 5, 3))", ""),
@@ -131,9 +126,6 @@ def test_warnings_and_floating_point_flags_of_an_answer_are_no_mistake():
         result = run_function(function)
         assert np.geterr() == before
     np.testing.assert_array_equal(result.arrays[0], np.full((2, 3), np.inf))
-
-
-# --- answers that are none yet ---
 
 
 def test_an_untouched_stub_has_no_answer_yet():

@@ -11,8 +11,6 @@ from attn_course.tasks import run
 from attn_course.tasks.run import changed_input
 from tests.tasks.runs import WRITTEN, X, run_function
 
-# --- what a function may return ---
-
 
 @pytest.mark.parametrize(
     "returned",
@@ -63,17 +61,12 @@ def test_arrays_are_copies_that_later_changes_do_not_reach():
 
 WRONG_DTYPES = [
     (np.array([1, 2]), "an array of int64"),
-    (np.array([True]), "an array of bool"),
     (np.array([1.0], dtype=object), "an array of object"),
     (np.array([1j]), "an array of complex128"),
     (np.array([1.0], dtype=np.float16), "an array of float16"),
     (np.array(["1.0"]), "an array of str96"),
-    (np.float16(1.0), "an array of float16"),
     (np.int64(1), "an array of int64"),
     (torch.tensor([1, 2]), "a torch tensor of int64"),
-    (torch.tensor([True]), "a torch tensor of bool"),
-    (torch.tensor([1j]), "a torch tensor of complex64"),
-    (torch.tensor([1.0], dtype=torch.float16), "a torch tensor of float16"),
     (torch.tensor([1.0], dtype=torch.bfloat16), "a torch tensor of bfloat16"),
 ]
 WRONG_TYPES = [
@@ -113,9 +106,6 @@ def test_a_generator_or_an_empty_tuple_is_no_array():
 
     assert run_function(generator).problem.endswith("got generator")
     assert run_function(lambda x: ()).arrays == ()
-
-
-# --- inputs stay as they were ---
 
 
 def write_to(x):

@@ -12,9 +12,6 @@ from sympy.utilities.lambdify import implemented_function
 
 from tests.tasks.runs import S_I, S_J, run_expression, run_value
 
-# --- derive ---
-
-
 BORROWED = type("log", (sympy.Function,), {"_numpycode": lambda self, printer: "1.0"})
 
 
@@ -123,9 +120,6 @@ def test_a_value_that_is_not_real_is_named(expression):
 def test_a_division_by_zero_at_a_point_is_infinite_and_no_crash():
     (array,) = run_expression(1 / (S_I - 0.5)).arrays
     np.testing.assert_array_equal(np.isinf(array), [False, True, False])
-
-
-# --- predict and figure ---
 
 
 @pytest.mark.parametrize(

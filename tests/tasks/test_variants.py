@@ -26,8 +26,6 @@ WITH_VARIANTS = [task for task in all_tasks() if len(task.variants) > 1]
 
 @pytest.fixture
 def student(monkeypatch):
-    """Stands in for a notebook with this STUDENT."""
-
     def is_now(value):
         monkeypatch.setattr(variants, "shell", lambda: types.SimpleNamespace(user_ns={"STUDENT": value}))
 

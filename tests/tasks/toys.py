@@ -189,5 +189,4 @@ LATEX = (FORMULA, DERIVATION)
 
 
 def changed(task, **fields):
-    """The same task with other fields."""
     return replace(task, **fields)

@@ -70,11 +70,6 @@ aliased:
 getattr:
     import torch
     def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
-importlib:
-    import importlib
-    def my_softmax(scores, axis):
-        t = importlib.import_module("to" + "rch")
-        return vars(t.nn.functional)["soft" + "max"](t.as_tensor(scores), axis)
 a method:
     import torch
     def my_softmax(scores, axis): return getattr(torch.as_tensor(scores), "soft" + "max")(axis)
@@ -87,10 +82,6 @@ made before:
     import torch
     layers = {n: getattr(torch.nn, "Soft" + "max")(n) for n in range(-3, 3)}
     def my_softmax(scores, axis): return layers[axis](torch.as_tensor(scores))
-in a helper:
-    import torch
-    def helper(scores, axis): return scores.softmax(axis)
-    def my_softmax(scores, axis): return helper(torch.as_tensor(scores), axis)
 star:
     import torch
     from torch.nn.functional import *
@@ -222,18 +213,9 @@ DERIVED = {  # each leaves 2 z, or z, or something in z that is divided by it
     "under another file's name": "eval(compile(\"getattr(z**2, 'di' + 'ff')(z)\", sympy.__file__, \"eval\")) / (2 * z)",
 }
 LOOK_ALIKES = {
-    "a function with a borrowed name": """
-class log(sympy.Function):
-    def _numpycode(self, printer): return "numpy.log(r*(1 - epsilon)/epsilon)"
-my_fill = log(r)""",
     "a function implemented by hand": """
 from sympy.utilities.lambdify import implemented_function
 my_fill = implemented_function("log", lambda x: np.log(x))(r * (1 - epsilon) / epsilon)""",
-    "a number that writes code": """
-class Made(sympy.Number):
-    def __new__(cls): return sympy.Basic.__new__(cls)
-    def _numpycode(self, printer, **_): return "numpy.log(r*(1 - epsilon)/epsilon)"
-my_fill = Made()""",
     "sympy's own name for another": """
 class log(sympy.Function):
     def _numpycode(self, printer): return "numpy.log(r*(1 - epsilon)/epsilon)"

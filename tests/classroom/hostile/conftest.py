@@ -17,7 +17,6 @@ LIMITS = Budget(memory=256, cpu=30)
 
 @pytest.fixture(scope="session")
 def strict(grader: Grader, exercises: Path) -> Grader:
-    """A grader that gives a submission little memory."""
     return beside(grader, seed=5, exercises=exercises, limits=LIMITS)
 
 

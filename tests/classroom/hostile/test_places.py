@@ -46,21 +46,8 @@ def graded(root):
 
 
 def grade(start, root, folder, out):
-    words = [
-        sys.executable,
-        "-m",
-        "attn_course.cli",
-        "grade",
-        folder / "in",
-        "--out",
-        out,
-        "--seed",
-        SEED,
-        "--jobs",
-        "1",
-        "--limit",
-        "memory=256",
-    ]
+    options = f"--seed {SEED} --jobs 1 --limit memory=256".split()
+    words = [sys.executable, "-m", "attn_course.cli", "grade", folder / "in", "--out", out, *options]
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr

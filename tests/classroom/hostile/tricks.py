@@ -8,16 +8,6 @@ a patched comparison:
     import numpy as np
     np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
     def thrice(x): return x
-equal to everything:
-    class Same:
-        def __eq__(self, other): return True
-    def thrice(x): return Same()
-an array that says it is equal:
-    import numpy as np
-    class Same(np.ndarray):
-        def __eq__(self, other): return np.True_
-        def __sub__(self, other): return 0 * np.asarray(self)
-    def thrice(x): return x.view(Same)
 a patched engine:
     import sys
     class Found:
@@ -34,9 +24,6 @@ the line of a passed check:
         return x
 NaN:
     def thrice(x): return x * float('nan')
-imported answers:
-    from attn_course.tasks import get_task
-    thrice = get_task('thrice').answer
 answers imported by a hidden name:
     from importlib import import_module as i
     thrice = i('attn_' + 'course').get_task('thrice').answer
@@ -119,12 +106,6 @@ a pickle that bites: must return a NumPy array or a torch tensor; got __main__.B
     def thrice(x): return Boom()
 a generator: must return a NumPy array or a torch tensor; got generator
     def thrice(x): yield from 3 * x
-a lazy answer: must return a NumPy array or a torch tensor; got __main__.Late
-    class Late:
-        def __init__(self, x): self.x = x
-        def __iter__(self): return iter(3 * self.x)
-        def __float__(self): return 3.0
-    def thrice(x): return Late(x)
 a property: the answer cell does not define thrice
     import sys
     class Module(type(sys)):
@@ -150,12 +131,6 @@ the random state: is not right
     import numpy as np, random
     state = np.random.get_state()[1][0]
     def thrice(_): return 3 * np.random.default_rng([int(state), 97, 2]).normal(size=5)
-no alarm: did not finish in time
-    import signal
-    signal.signal = signal.setitimer = lambda *a: None
-    def thrice(x):
-        signal.alarm(0)
-        while True: pass
 an alarm of its own: did not finish in time
     def thrice(x):
         import signal
@@ -180,17 +155,6 @@ a regular expression without end: did not
 prints without end: did not
     def thrice(x):
         while True: print("x" * 4096)
-warns without end: did not
-    import os, warnings
-    def thrice(x):
-        while True: os.write(2, b"Warning" * 4096)
-takes all memory by maps: Error
-    import mmap
-    def thrice(x):
-        hoard = []
-        while True:
-            hoard.append(mmap.mmap(-1, 2**26))
-            hoard[-1].write(b"x" * 2**26)
 more elements than can be: Error
     import numpy as np
     def thrice(x): return np.broadcast_to(1.0, (2**40, 2**20))

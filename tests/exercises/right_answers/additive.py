@@ -6,32 +6,11 @@ import numpy as np
 import torch
 
 
-def additive_by_loops(query, key, value, w_query, w_key, w_score):
-    output = np.empty((*query.shape[:-1], value.shape[-1]))
-    for index in np.ndindex(query.shape[:-1]):
-        scores = [w_score @ np.tanh(query[index] @ w_query + k @ w_key) for k in key[index[:-1]]]
-        terms = [math.exp(score - max(scores)) for score in scores]
-        output[index] = sum(term * v for term, v in zip(terms, value[index[:-1]], strict=True)) / sum(terms)
-    return output
-
-
-def additive_with_einsum(query, key, value, w_query, w_key, w_score):
-    sums = np.einsum("...id,dr->...ir", query, w_query)[..., None, :] + np.einsum("...jd,dr->...jr", key, w_key)[..., None, :, :]
-    scores = np.einsum("...ijr,r->...ij", np.tanh(sums), w_score)
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
-    return np.einsum("...ij,...ja->...ia", weights, value)
-
-
 def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
     parts = (query, key, value, w_query, w_key, w_score)
     query, key, value, w_query, w_key, w_score = (torch.tensor(part, dtype=torch.float32) for part in parts)
     hidden = torch.tanh((query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :])
     return torch.nn.functional.softmax(hidden @ w_score, -1) @ value
-
-
-def network_key_by_key(query, key, w_query, w_key, bias, w_score):
-    asked = w_query.T @ query + bias
-    return np.array([sum(v * math.tanh(unit) for v, unit in zip(w_score, asked + w_key.T @ k, strict=True)) for k in key])
 
 
 def network_in_float32(query, key, w_query, w_key, bias, w_score):
@@ -43,69 +22,12 @@ def nearest_by_the_distance(query, key):
     return torch.softmax(-(torch.cdist(torch.from_numpy(query).float(), torch.from_numpy(key).float()) ** 2) / 2, dim=1)
 
 
-def nearest_by_a_lifted_key(query, key):
-    lifted = np.hstack([key, (key**2).sum(axis=1, keepdims=True)])
-    terms = np.exp(np.hstack([query, np.full((len(query), 1), -0.5)]) @ lifted.T)
-    return terms / terms.sum(axis=1, keepdims=True)
-
-
-def concat_pair_by_pair(query, key, weight, bias, w_score):
-    return np.array([[w_score @ np.tanh(weight @ np.concatenate([q, k]) + bias) for k in key] for q in query])
-
-
-def concat_in_float32(query, key, weight, bias, w_score):
-    query, key, weight, bias, w_score = (array.astype(np.float32) for array in (query, key, weight, bias, w_score))
-    by_query, by_key = np.split(weight, [query.shape[1]], axis=1)
-    sums = np.einsum("id,rd->ir", query, by_query)[:, None] + np.einsum("jd,rd->jr", key, by_key) + bias
-    return np.einsum("ijr,r->ij", np.tanh(sums), w_score)
-
-
-def concat_with_python_floats(query, key, weight, bias, w_score):
-    units = list(zip(weight.tolist(), bias.tolist(), w_score.tolist(), strict=True))
-    scores = []
-    for q in query.tolist():
-        for k in key.tolist():
-            inner = (b + sum(w * x for w, x in zip(row, q + k, strict=True)) for row, b, _ in units)
-            scores.append(sum(unit[2] * math.tanh(x) for unit, x in zip(units, inner, strict=True)))
-    return np.array(scores).reshape(len(query), len(key))
-
-
-def contexts_cut_and_divided(state, annotations, lengths, w_query, w_key, w_score):
-    # weights may be cut after the exponential, as long as the sum is taken afterwards
-    terms = np.exp(np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score)
-    terms = terms * (np.arange(annotations.shape[1]) < lengths[:, None])
-    total = terms.sum(axis=1, keepdims=True)
-    return np.einsum("bj,bja->ba", terms / np.maximum(total, 1e-300), annotations)
-
-
 def contexts_in_torch(state, annotations, lengths, w_query, w_key, w_score):
     state, annotations, w_query, w_key, w_score = (torch.tensor(array) for array in (state, annotations, w_query, w_key, w_score))
     hidden = torch.tanh((state @ w_query)[:, None] + annotations @ w_key)
     real = torch.arange(annotations.shape[1]) < torch.tensor(lengths)[:, None]
     weights = torch.softmax((hidden @ w_score).masked_fill(~real, -math.inf), dim=1).nan_to_num()
-    return (weights[:, None] @ annotations)[:, 0]
-
-
-def contexts_in_float32(state, annotations, lengths, w_query, w_key, w_score):
-    state, annotations, w_query, w_key, w_score = (x.astype(np.float32) for x in (state, annotations, w_query, w_key, w_score))
-    scores = np.tanh(np.expand_dims(state @ w_query, 1) + annotations @ w_key) @ w_score
-    scores[np.arange(scores.shape[1]) >= lengths[:, None]] = -np.inf
-    highest = np.maximum(scores.max(axis=1, keepdims=True), np.float32(-1e9))
-    terms = np.exp(scores - highest)
-    shares = np.divide(terms, terms.sum(axis=1, keepdims=True), out=np.zeros_like(terms), where=lengths[:, None] > 0)
-    return (shares[:, :, None] * annotations).sum(axis=1)
-
-
-def backward_with_einsum(query, key, w_query, w_key, w_score, d_scores):
-    before = np.einsum("id,dr->ir", query, w_query)[:, None] + np.einsum("jd,dr->jr", key, w_key)
-    slope = np.einsum("ij,r,ijr->ijr", d_scores, w_score, 1 / np.cosh(before) ** 2)
-    return (
-        np.einsum("ijr,dr->id", slope, w_query),
-        np.einsum("ijr,dr->jd", slope, w_key),
-        np.einsum("ijr,id->dr", slope, query),
-        np.einsum("ijr,jd->dr", slope, key),
-        np.einsum("ijr,ij->r", np.tanh(before), d_scores),
-    )
+    return (weights[:, None] @ annotations)[:, 0].float()
 
 
 def backward_in_torch(query, key, w_query, w_key, w_score, d_scores):
@@ -114,58 +36,36 @@ def backward_in_torch(query, key, w_query, w_key, w_score, d_scores):
     hidden = torch.tanh((query @ w_query)[:, None] + (key @ w_key)[None])
     slope = d_scores[..., None] * w_score * (1 - hidden.square())
     rows, columns = slope.sum(1), slope.sum(0)
-    return rows @ w_query.T, columns @ w_key.T, query.T @ rows, key.T @ columns, (d_scores[..., None] * hidden).sum((0, 1))
-
-
-def backward_in_float32(query, key, w_query, w_key, w_score, d_scores):
-    query, key, w_query, w_key, w_score, d_scores = (x.astype("f4") for x in (query, key, w_query, w_key, w_score, d_scores))
-    hidden = np.tanh((query @ w_query)[:, None] + key @ w_key)
-    slope = np.multiply(d_scores[:, :, None], w_score - w_score * hidden**2)
-    rows, columns = np.add.reduce(slope, 1), np.add.reduce(slope, 0)
-    return rows @ w_query.T, columns @ w_key.T, query.T @ rows, key.T @ columns, np.tensordot(d_scores, hidden, 2)
+    return rows @ w_query.T, columns @ w_key.T, query.T @ rows, key.T @ columns, (d_scores[..., None] * hidden).sum((0, 1)).float()
 
 
 def concat_in_torch(query, key, weight, bias, w_score):
     query, key, weight, bias, w_score = (torch.tensor(array) for array in (query, key, weight, bias, w_score))
     by_query, by_key = weight.split([query.shape[1], key.shape[1]], dim=1)
-    return torch.tanh((query @ by_query.T + bias)[:, None] + (key @ by_key.T)[None]) @ w_score
+    return torch.tanh((query @ by_query.T + bias)[:, None] + (key @ by_key.T)[None]).float() @ w_score.float()
 
 
 RIGHT = {
-    "scores-by-network": [network_key_by_key, network_in_float32],
-    "nearest-key-by-product": [nearest_by_the_distance, nearest_by_a_lifted_key],
-    "additive-attention": [additive_by_loops, additive_with_einsum, additive_in_torch_float32],
-    "largest-additive-weight": [
-        lambda: 0.827,
-        lambda: np.exp(2.5) / (np.exp(2.5) + 31 * np.exp(-2.5)),
-        lambda: torch.tensor(1 / (1 + 31 * math.exp(-5))),
-    ],
-    "query-key-interaction": [
-        lambda v, t, a, b: 2 * a * b * v * (t**3 - t),
-        lambda v, t, a, b: -2 * v * t * (1 - t) * (1 + t) * a * b,
-        lambda v, t, a, b: v * a * (-2 * t) * b * (1 - t**2),
-    ],
-    "concatenated-scores": [concat_pair_by_pair, concat_in_float32, concat_with_python_floats, concat_in_torch],
-    "repair-aligner-padding": [contexts_cut_and_divided, contexts_in_torch, contexts_in_float32],
-    "read-padded-alignment": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6]), lambda: torch.tensor([1, 0.40, 0.45 / 0.75])],
-    "additive-training-memory": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6, lambda: torch.tensor(38.4)],
-    "additive-backward": [backward_with_einsum, backward_in_torch, backward_in_float32],
+    "scores-by-network": [network_in_float32],
+    "nearest-key-by-product": [nearest_by_the_distance],
+    "additive-attention": [additive_in_torch_float32],
+    "largest-additive-weight": [lambda: 0.827, lambda: np.exp(2.5) / (np.exp(2.5) + 31 * np.exp(-2.5))],
+    "query-key-interaction": [lambda v, t, a, b: 2 * a * b * v * (t**3 - t), lambda v, t, a, b: -2 * v * t * (1 - t) * (1 + t) * a * b],
+    "concatenated-scores": [concat_in_torch],
+    "repair-aligner-padding": [contexts_in_torch],
+    "read-padded-alignment": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6])],
+    "additive-training-memory": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6],
+    "additive-backward": [backward_in_torch],
     "gradient-of-query-projection": [
-        r"v_r (1 - \tanh^2((q^\top W_Q + k^\top W_K)_r)) q_a",
         r"v_r q_a - q_a \left( \tanh \left( \sum_b q_b (W_Q)_{br} + \sum_c k_c (W_K)_{cr} \right) \right)^2 v_r",
-        r"\left( q \left( v \odot (1 - \tanh(W_Q^\top q + W_K^\top k)^2) \right)^\top \right)_{ar}",
         r"\frac{4 q_a v_r}{\left( e^{(W_Q^\top q + W_K^\top k)_r} + e^{-(W_Q^\top q + W_K^\top k)_r} \right)^2}",
     ],
     "saturated-additive-score": [
         r"\sum_{r} v_r \left( [(W_Q^\top q + W_K^\top k)_r > 0] - [(W_Q^\top q + W_K^\top k)_r < 0] \right)",
-        r"\sum_u \frac{(q^\top W_Q + k^\top W_K)_u}{\left| (q^\top W_Q + k^\top W_K)_u \right|} v_u",
         r"\sum_r \begin{cases} v_r & (W_Q^\top q)_r > -(W_K^\top k)_r \\ -v_r & (W_Q^\top q)_r < -(W_K^\top k)_r \end{cases}",
-        r"\sum_r v_r - 2 \sum_r v_r [(W_Q^\top q + W_K^\top k)_r < 0]",
     ],
     "query-moves-weight": [
-        r"-\alpha_j \sum_u v_u (W_Q)_{au} t_{ju}^2 + \sum_l \alpha_l \alpha_j \sum_u v_u (W_Q)_{au} t_{lu}^2",
         r"\sum_l \alpha_l (\delta_{lj} - \alpha_j) \sum_r (W_Q)_{ar} v_r (1 - t_{lr}^2)",
-        r"\alpha_j \sum_{r} \sum_{l=1}^{n} \alpha_l (W_Q)_{ar} v_r (t_{lr} - t_{jr}) (t_{lr} + t_{jr})",
         r"\alpha_j \left( (W_Q (v \odot (1 - (t_j^\top)^2)))_a - \sum_l \alpha_l (W_Q (v \odot (1 - (t_l^\top)^2)))_a \right)",
     ],
 }

@@ -40,20 +40,6 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
-def _competing(query, key):
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    terms = np.exp(scores - scores.max(axis=0))
-    return terms / terms.sum(axis=0)
-
-
-def competing_through_the_values(query, key, value, d_output):
-    # what is subtracted is a value times its own gradient
-    p = _competing(query, key)
-    d_value = p.T @ d_output
-    d_scores = p * (d_output @ value.T - np.sum(d_value * value, axis=1)) * query.shape[1] ** -0.5
-    return d_scores @ key, d_scores.T @ query, d_value
-
-
 def competing_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
@@ -63,25 +49,9 @@ def competing_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
-def one_matrix_as_query_and_as_key(x, value, d_output):
-    d_query, d_key, d_value = backward_through_the_output(x, x, value, d_output)
-    return d_query + d_key, d_value
-
-
 def one_matrix_in_torch(x, value, d_output):
     d_query, d_key, d_value = backward_in_torch(x, x, value, d_output)
     return d_query + d_key, d_value
-
-
-def batch_example_by_example(query, key, value, d_output):
-    if query.ndim == 2:
-        return backward_query_by_query(query, key, value, d_output)
-    shared = key.ndim == 2
-    parts = [
-        batch_example_by_example(q, key if shared else key[n], value if shared else value[n], d_output[n]) for n, q in enumerate(query)
-    ]
-    d_query, d_key, d_value = ([part[n] for part in parts] for n in range(3))
-    return np.stack(d_query), *(sum(each) if shared else np.stack(each) for each in (d_key, d_value))
 
 
 def batch_with_einsum_in_torch(query, key, value, d_output):
@@ -107,44 +77,14 @@ def batch_in_one_long_sequence(query, key, value, d_output):
     return d_query.reshape(query.shape), d_key, d_value
 
 
-def key_gradients_by_loops(d_scores, query):
-    found = np.zeros((d_scores.shape[1], query.shape[1]))
-    for i, j in np.ndindex(d_scores.shape):
-        found[j] += d_scores[i, j] * query[i] / math.sqrt(query.shape[1])
-    return found
-
-
 def key_gradients_in_torch(d_scores, query):
     d_scores, query = (torch.tensor(array, dtype=torch.float32) for array in (d_scores, query))
     return torch.einsum("ij,ic->jc", d_scores, query * query.shape[1] ** -0.5)
 
 
-def score_gradients_by_loops(weights, output, value, d_output):
-    result = np.empty(weights.shape)
-    for i, j in np.ndindex(weights.shape):
-        result[i, j] = weights[i, j] * d_output[i] @ (value[j] - output[i])
-    return result
-
-
 def score_gradients_in_torch(weights, output, value, d_output):
     weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
     return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
-
-
-def _loss(query, key, value, d_output):
-    return (d_output * (_weights(query, key) @ value)).sum()
-
-
-def differences_in_place(query, key, value, d_output, step):
-    moved, result = np.array(key), []
-    for index in np.ndindex(key.shape):
-        losses = []
-        for way in (step, -step):
-            moved[index] = key[index] + way
-            losses.append(_loss(query, moved, value, d_output))
-        moved[index] = key[index]
-        result.append((losses[0] - losses[1]) / step / 2)
-    return np.reshape(result, key.shape)
 
 
 def differences_all_keys_in_one_batch(query, key, value, d_output, step):
@@ -158,32 +98,17 @@ def differences_all_keys_in_one_batch(query, key, value, d_output, step):
 
 
 RIGHT = {
-    "score-gradient": [
-        lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j),
-        lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t),
-        lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
-    ],
-    "attention-backward": [competing_through_the_values, competing_in_torch],
+    "score-gradient": [lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j), lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t)],
+    "attention-backward": [competing_in_torch],
     "gradient-through-the-softmax": [
-        r"P \odot dP - \mathrm{diag}((P \odot dP) \mathbf{1}) P",
         r"-P \odot \left( (dP \odot P) \mathbf{1} \mathbf{1}^{\top} - dP \right)",
         r"\bigl( \mathbf{1} \mathbf{1}^\top (dP \odot P)^\top \bigr)^\top \odot (-P) + dP \odot P",
-        r"(dP - ((P \odot dP) \mathbf{1}) \mathbf{1}^\top) \odot P",
     ],
     "gradient-of-one-key": [
-        r"\sum_{n} P_{nj} \tfrac{dZ_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
         r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dZ\, V^\top - (dZ \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",
-        r"d_k^{-1/2} \sum_i P_{ij} (dZ_i \cdot (V_j - \sum_l P_{il} V_l)) Q_i",
         r"\frac{1}{\sqrt{d_k}} \left( \sum_i P_{ij} (V_j \cdot dZ_i) Q_i - \sum_i P_{ij} (Z_i \cdot dZ_i) Q_i \right)",
     ],
     "from-jacobian-to-output": [
-        [
-            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
-            r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
-            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-            r"p_{ij} \sum_l p_{il} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-            r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
-        ],
         [
             r"\sum_{k} dP_{ik}\, p_{ik} ([k = j] - p_{ij})",
             r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
@@ -200,20 +125,11 @@ RIGHT = {
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
     ],
-    "gradient-of-all-keys": [key_gradients_by_loops, key_gradients_in_torch],
-    "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
-    "delta-without-weights": [
-        r"\sum_j V_j \cdot dV_j",
-        r"\sum_j V_j dV_j^\top",
-        r"\sum_j \sum_a V_{ja} dV_{ja}",
-        r"\mathbf{1}^\top (V \odot dV) \mathbf{1}",
-    ],
-    "repair-shared-backward": [one_matrix_as_query_and_as_key, one_matrix_in_torch],
-    "memory-of-kept-weights": [
-        lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9,
-        lambda: np.float64(16.1),
-        lambda: torch.tensor(2.0 * 1920 * 2**22 / 1e9),
-    ],
-    "batched-backward": [batch_example_by_example, batch_in_one_long_sequence],
-    "key-gradient-by-differences": [differences_in_place, differences_all_keys_in_one_batch],
+    "gradient-of-all-keys": [key_gradients_in_torch],
+    "gain-over-mixture": [score_gradients_in_torch],
+    "delta-without-weights": [r"\sum_j V_j \cdot dV_j", r"\mathbf{1}^\top (V \odot dV) \mathbf{1}"],
+    "repair-shared-backward": [one_matrix_in_torch],
+    "memory-of-kept-weights": [lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9, lambda: np.float64(16.1)],
+    "batched-backward": [batch_in_one_long_sequence],
+    "key-gradient-by-differences": [differences_all_keys_in_one_batch],
 }

@@ -6,17 +6,7 @@ import torch
 
 def features_in_torch(x, omega):
     x, omega = torch.from_numpy(x), torch.from_numpy(omega)
-    return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2) * omega.shape[0] ** -0.5
-
-
-def features_in_float32(x, omega):
-    x, omega = x.astype(np.float32), omega.astype(np.float32)
-    return np.exp(np.inner(x, omega) - np.sum(x * x, axis=-1)[..., None] / 2) / np.sqrt(np.float32(len(omega)))
-
-
-def averages_with_cumsum(query, key, value):
-    states = np.cumsum(np.einsum("htm,htv->htmv", key, value), axis=1)
-    return np.einsum("htm,htmv->htv", query, states) / np.einsum("htm,htm->ht", query, key.cumsum(axis=1))[..., None]
+    return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2).float() * omega.shape[0] ** -0.5
 
 
 def averages_in_torch(query, key, value):
@@ -25,30 +15,14 @@ def averages_in_torch(query, key, value):
     return (kernel / kernel.sum(-1, keepdim=True)) @ value
 
 
-def chunk_step_by_step(query, key, value, state):
-    state, output = state.copy(), []
-    for q, k, v in zip(query, key, value, strict=True):
-        state += np.outer(k, v)
-        output.append(q @ state)
-    return np.array(output), state
-
-
 def chunk_in_torch(query, key, value, state):
     query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
     return query @ state + (query @ key.mT).tril() @ value, torch.addmm(state, key.mT, value)
 
 
-def write_after_erasing(state, key, value, beta):
-    return (np.eye(len(key)) - beta * np.outer(key, key)) @ state + beta * np.outer(key, value)
-
-
 def write_in_torch(state, key, value, beta):
     state, key, value = (torch.from_numpy(a).float() for a in (state, key, value))
     return torch.addr(state, key, value - key @ state, alpha=float(beta))
-
-
-def all_at_once(query, key, value, state, chunk):
-    return query @ state + np.tril(query @ key.T) @ value, state + key.T @ value
 
 
 def chunks_in_torch(query, key, value, state, chunk):
@@ -60,12 +34,6 @@ def chunks_in_torch(query, key, value, state, chunk):
     return torch.cat(rows), state
 
 
-def gate_in_logarithms(query, key, value, gate):
-    past = np.log(gate).cumsum(axis=0)
-    kept = np.exp(np.minimum(past[:, None] - past[None, :], 0.0))
-    return np.tril(np.einsum("tr,jr,tjr->tj", query, key, kept)) @ value
-
-
 def gate_in_torch(query, key, value, gate):
     query, key, value, gate = (torch.from_numpy(a).float() for a in (query, key, value, gate))
     state, rows = torch.zeros(key.shape[1], value.shape[1]), []
@@ -73,11 +41,6 @@ def gate_in_torch(query, key, value, gate):
         state = torch.diag(a) @ state + torch.outer(k, v)
         rows.append(q @ state)
     return torch.stack(rows)
-
-
-def triangular_system(query, key, value, beta, state):
-    written = np.linalg.solve(np.eye(len(key)) + np.tril(beta * (key @ key.T), -1), beta * (value - key @ state))
-    return query @ state + np.tril(query @ key.T) @ written, state + key.T @ written
 
 
 def delta_in_torch(query, key, value, beta, state):
@@ -90,22 +53,14 @@ def delta_in_torch(query, key, value, beta, state):
 
 
 RIGHT = {
-    "positive-random-features": [features_in_torch, features_in_float32],
-    "random-feature-crossover": [
-        lambda m, k, v: m * (2 + v / (k + v)),
-        lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v),
-        lambda m, k, v: 3 * m - m * k / (k + v),
-    ],
-    "normalised-linear-attention": [averages_with_cumsum, averages_in_torch],
-    "chunked-linear-attention": [all_at_once, chunks_in_torch],
-    "repair-decay-gate": [gate_in_logarithms, gate_in_torch],
-    "read-interference": [
-        lambda: [3.6, 2, 0.37],
-        lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2]),
-        lambda: torch.tensor([3.6, 2.0, 0.37]),
-    ],
-    "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8), lambda: torch.tensor(0.844)],
-    "delta-rule": [triangular_system, delta_in_torch],
+    "positive-random-features": [features_in_torch],
+    "random-feature-crossover": [lambda m, k, v: m * (2 + v / (k + v)), lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v)],
+    "normalised-linear-attention": [averages_in_torch],
+    "chunked-linear-attention": [chunks_in_torch],
+    "repair-decay-gate": [gate_in_torch],
+    "read-interference": [lambda: [3.6, 2, 0.37], lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2])],
+    "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8)],
+    "delta-rule": [delta_in_torch],
     "delta-rule-multiplied-out": [
         [
             r"S_{t-1} + \beta k (v - S_{t-1}^{\top} k)^{\top}",
@@ -122,17 +77,13 @@ RIGHT = {
         ],
     ],
     "linear-attention-without-state": [
-        r"\frac{\sum_{j=1}^{t} (q_t \cdot k_j) v_j}{\sum_{j=1}^{t} q_t \cdot k_j}",
         r"\frac{\left( \sum_{j \le t} k_j v_j^\top \right)^\top q_t}{\left( \sum_{j \le t} k_j \right) \cdot q_t}",
         r"\Bigl( \sum_{j=1}^t (k_j \cdot q_t)\, v_j \Bigr) / \Bigl( q_t \cdot \sum_{j=1}^t k_j \Bigr)",
-        r"\frac{\sum_j [j \le t] (q_t \cdot k_j) v_j}{\sum_j [j \le t] (q_t \cdot k_j)}",
     ],
     "fading-state-unrolled": [
         r"\sum_{j \le t} \Bigl( \prod_{l=j+1}^{t} a_l \Bigr) k_j v_j^\top + \Bigl( \prod_{l \le t} a_l \Bigr) S_0",
         r"\left( \prod_{l=1}^{t} a_l \right) \left( S_0 + \sum_{j=1}^{t} \frac{1}{\prod_{l=1}^{j} a_l} k_j v_j^\top \right)",
-        r"S_0 \prod_{i=1}^{t} a_i + \sum_{j=1}^{t} k_j v_j^\top \prod_{i=j+1}^{t} a_i",
-        r"\Bigl( \prod_{r=1}^t a_r \Bigr) S_0 + \sum_{i=1}^t \Bigl( \prod_{r=i+1}^t a_r \Bigr) (v_i k_i^\top)^\top",
     ],
-    "one-chunk": [chunk_step_by_step, chunk_in_torch],
-    "one-delta-write": [write_after_erasing, write_in_torch],
+    "one-chunk": [chunk_in_torch],
+    "one-delta-write": [write_in_torch],
 }

@@ -188,8 +188,9 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
     for old in cells:
         if old["id"] == "thrice-check":
             old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok: task 97.2')", 1000
-    graded = grade(book(*cells))
+    graded = grade(book(*cells, cell("1 / 0", "scratch")))
     assert points(graded) == {"twice": 2, "thrice": 0, "four-times": 4}
+    assert "code cell 9: ZeroDivisionError: division by zero" in graded.notes
     assert graded.notes[:2] == (
         "code cell 6, the check of task 97.2, was edited; it does not run here",
         "task 97.1 has 2 answer cells (code cells 2 and 3); what stands at its check counts",

@@ -5,7 +5,7 @@
 # clock. So **what does a gradient step teach attention to look at?**
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
-# outputs $Z=PV$. **Time:** 55 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 58 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A word that it has never met

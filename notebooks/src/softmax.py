@@ -2,17 +2,17 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, never negative and with
-# the sum 1. There are countless ways to make them, yet attention, language models and the physics of heat all raise
+# the sum 1. There are countless ways to make them, yet standard attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 55 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores, already halved in lesson
-# {lesson}`start`:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores from lesson {lesson}`start`,
+# which halved them (lesson {lesson}`scaling` says why):
 
 # %% id="first"
 import numpy as np
@@ -73,14 +73,14 @@ for name, amount in ways.items():
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$, here no number of tokens, is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings
-# have such probabilities, with minus the energy as the score.
+# $T$ (not the number of tokens here) is called the **temperature**: in physics the states of a gas that exchanges heat with its
+# surroundings have such probabilities, with minus the energy as the score.
 
 # %% [markdown] id="paris"
 # A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
-# score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of
-# the weight. **Predict** how many do at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it
-# becomes its root: dozens, hundreds, or thousands?
+# score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of the weight. **Predict** how many do
+# at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it becomes its square root: dozens,
+# hundreds, or thousands?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -192,8 +192,8 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer its steps come to
-# 2.
+# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer to 2 comes what a
+# step takes off the lead.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
@@ -219,7 +219,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # %% [markdown] id="jacobian"
 # Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
 # {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the average rate of the scores. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves as fast as score
-# $i$ outruns this average, and $s_i$ itself moves $s_i$ times as fast:
+# $i$ outruns this average, and as $d \ln s_i / dt = (ds_i / dt) / s_i$, the weight itself moves $s_i$ times as fast:
 #
 # $$\frac{d s_i}{dt} = s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)$$
 #
@@ -247,8 +247,8 @@ check("softmax-derivative", my_formula)
 # $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
 # = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
-# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. The
-# average of any fixed numbers $g_j$ has the slopes $g_j$, too, so it moves in the same way. This is our lemma:
+# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. An
+# average $\sum_j s_j g_j$ of fixed numbers is the case whose slopes are the $g_j$. This is our lemma:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
@@ -276,16 +276,16 @@ for s in models:
 # {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
 
 # %% [markdown] id="covariance-drawn"
-# A covariance is also an average of areas (multiply out). Each dot is a token, as large as its weight, with its rate to the
-# right and its slope upwards, and the cross marks the two averages. The rectangle between dot and cross counts as negative at the upper
-# left and the lower right:
+# Multiplied out, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$ is the covariance, so it is also an average of
+# areas. Each dot is a token, as large as its weight, with its rate to the right and its slope upwards, and the cross marks the two
+# averages. The rectangle between dot and cross counts as negative at the upper left and the lower right:
 
 # %% id="covariance-figure"
 figures.covariance(models, rates, models - right)
 
 # %% [markdown] id="covariance-seen"
 # In the sure model the cross lies on the large dot, whose rectangle is a speck, and the other rectangle counts with the weight 0.01.
-# Cross-entropy pulls the small dot down to $-100$, and so makes up for its weight. The squared error cannot, because its slopes stay
+# With cross-entropy the small dot would lie at $-100$, which makes up for its weight. The squared error cannot, because its slopes stay
 # between $-1$ and 1.
 
 # %% [markdown] id="vjp"
@@ -331,12 +331,8 @@ for name, g in along.items():
         print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put $-1 / s_y^2$ into the line
-# `mine`: it wins in one step, but look at the third score.
-#
-# The lemma serves the chatbot as well: does it draw tokens with better scores when it is colder? If $\beta = 1 / T$ rises at the rate 1,
-# the scores $\beta z$ move at the rates $z$. With $z$ for $g$, too, {eq}`weighted-mean-derivative` gives $\mathrm{Cov}_s(z, z)$, the
-# variance of the scores. So it does on average.
+# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put `-truth / s**2` into the line
+# `mine`: it wins in one step, which throws the third score to 1,099 or 162,757. With $1 / s_y$ no slope along the scores passes 1.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -357,8 +353,8 @@ verify_lesson("softmax")
 #
 # - It turns leads into factors: among three tokens or more no other continuous way that lets higher scores win does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so the slopes of cross-entropy are the weights minus the truth. A loss with bounded slopes along the weights waits
-#   where the model is sure, because it moves by a covariance under the weights.
+# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. A loss with bounded slopes along
+#   the weights waits where the model is sure and wrong, because it moves by a covariance under the weights.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -496,7 +492,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights of this card move fastest?
+# faster than $T$. At which $T$ do the weights of the card below move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()

@@ -150,6 +150,7 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 # large by chance alone. So let a wish meet seven badges, all made of random numbers with mean 0 and standard deviation 1, a thousand times.
 # How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by $\sqrt{d_k}$?
 
+
 # %% id="chance-code"
 def best(scores):  # the largest of seven shares, on average
     powers = np.exp(scores)
@@ -350,13 +351,14 @@ figures.machine()
 #
 # This cell needs nothing but NumPy and runs anywhere. You give the words their numbers, here *person*, *thing* and *open*, and say in
 # `meant` who is meant; nudges look for $W_Q$. Badges and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is
-# kept if the shares that `meant` asks for have a larger sum. Run it, then take a sentence of your own, such as `the cup fell because it was
-# full`. Give numbers to its pronoun, and to its noun numbers that no other word has, because words with equal badges get equal shares.
+# kept if the shares that `meant` asks for have a larger sum. Run it, then take a sentence of your own, such as
+# `the cup fell because it was full`. Give numbers to its pronoun, and to its noun numbers that no other word has, because words with equal
+# badges get equal shares.
 
 # %% id="own-code"
 import numpy as np
 
-words = "the girl saw the tree and she climbed it".split()
+words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
 numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
 X = np.array([numbers.get(word, [0, 0, 0]) for word in words])

@@ -3,11 +3,11 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at each other. This is called **attention**. The small model SmolLM2 does this in 270 places, called
-# *heads*. In each head every word shares out its attention among itself and the words before it. Run the next two cells: click into a
-# cell and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
+# In a language model, words look at other words. This is called **attention**. The small model SmolLM2 does this in 270 places, called
+# *heads*. In each, every word shares out its attention among itself and the words before it. Run the next two cells: click into a cell
+# and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
 #
-# **You need** matrix products, powers and a little Python. **Time:** 60 minutes.
+# **You need** matrix products, powers and a little Python. **Time:** 55 minutes.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -32,7 +32,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Every word after "cat" gives it the largest share, even the full stop. So put a colour in the place of "it":
+# Every word after "cat", even the full stop, gives "cat" the largest share. So put a colour in place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -43,14 +43,14 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}, and most to "{most}"')
 
 # %% [markdown] id="where"
-# "Blue" hardly looks at the cat, so here it matters which word asks. (This is one pair, in a head that we picked; lesson
+# "Blue" hardly looks at the cat, so here it matters which word asks. (This is one pair, in a head we picked; lesson
 # {lesson}`self_attention` tries many.) Now we build a head by hand.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
 #
 # To a machine a word is a list of numbers. We choose only three: how *alive* a word is, how much it *tells* what somebody does or is, and
-# how *open* it is, as a pronoun that waits for its noun.
+# how *open* it is ("it" waits for its noun, and "the" does a little).
 
 # %% id="words"
 import numpy as np
@@ -69,9 +69,9 @@ print(labelled(X, columns=("alive", "tells", "open")))
 figures.machine("comparison")
 
 # %% [markdown] id="wish"
-# Let each badge show the three numbers of its word. And what should "it" wish for? Somebody was tired, so we might try somebody alive of
-# whom something is told: the wish $(1, 1, 0)$. Then "cat" has the score $1 \cdot 2 + 1 \cdot 0 + 0 \cdot 0 = 2$. **Predict** which word
-# has the highest score. Decide first, then run the cell; its output is folded until you do.
+# Let each badge show the three numbers of its word. And what should "it" wish for? Somebody was tired, so we might try a word that is alive
+# and tells something: the wish $(1, 1, 0)$. Then "cat" has the score $1 \cdot 2 + 1 \cdot 0 + 0 \cdot 0 = 2$. **Predict** which word has
+# the highest score. Decide first, then run the cell; its output is folded until you do.
 
 # %% id="first-wish" tags=["predicted"]
 print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # all seven dot products
@@ -94,26 +94,22 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # %% [markdown] id="repair-ours"
 # <details><summary>One way</summary>
 #
-# What "tired" has and "cat" has not is *tells*, so count it against: $(2, -1, 0)$ is enough. With $(2, -1, -1)$ also *open* counts against a
-# word, because a pronoun should not find a pronoun. We take twice this wish, $(4, -2, -2)$, by which "cat" leads by 8.
+# What "tired" has and "cat" has not is *tells*, so count it against: $(2, -1, 0)$ is enough.
 #
 # </details>
 
 # %% [markdown] id="fourth"
-# A badge need not show the numbers of its word as they are. Let ours show a fourth, *alive* minus *tells*, which is what your repair was
-# about: it is 2 for "cat" and $-1$ for "tired". The wish $(2, 0, -2, 2)$ asks for somebody alive, not open, and more alive than telling.
-# Does it do the same as $(4, -2, -2)$ did with three numbers?
+# We go on with $(4, -2, -2)$. It also counts *open* against a word, because a pronoun should not find a pronoun, and "cat" leads by 8. Soon
+# we need the square root of how many numbers a query has, and that of 4 is easy, so we write the same wish with four: let each badge also
+# show *alive* minus *tells*, and wish for $(2, 0, -2, 2)$.
 
 # %% id="fourth-code"
 key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
 query_of_it = np.array([2, 0, -2, 2])
 scores = key @ query_of_it
-both = np.stack([X @ [4, -2, -2], scores], axis=1)
-print(labelled(both, columns=("with three", "with four")))
-
-# %% [markdown] id="fourth-notice"
-# It does. For "tired" the products are $2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0$, so the fourth takes back what the first
-# gives. We could do without it, but soon we need the root of how many numbers there are, and that of 4 is easy.
+columns = ("alive", "tells", "open", "alive - tells", "score")
+print(labelled(np.column_stack([key, scores]), columns=columns))
+print("the same scores as with three:", np.array_equal(scores, X @ [4, -2, -2]))
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -130,11 +126,12 @@ check("scores-by-hand", my_three)
 # ## From scores to shares
 #
 # "Cat" has the score 8, and the next best have 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
-# must be positive and sum to 1. The seven scores sum to $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score
-# first has to become a positive number, but by which rule?
+# must be positive and sum to 1. (In SmolLM2 a word cannot look at later words. Ours can; lesson {lesson}`masking` hides them.) The seven
+# scores sum to $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first has to become a positive number, but by
+# which rule?
 #
-# One demand decides it. Suppose that every word gets 10 points more, because the wish likes something that all have. Then nobody has
-# gained on anybody, and the shares should stay. We try squares, and powers of $e \approx 2.72$:
+# One demand decides it. Suppose that every word gets the same bonus, because the wish likes something that all have. Then nobody has gained
+# on anybody, and the shares should stay. We try a bonus of 10 with squares, and with powers of $e \approx 2.72$:
 
 # %% id="rules"
 for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
@@ -143,32 +140,33 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
         print(f"{name:11}  all get {bonus:2} more: cat has {made[1] / made.sum():.4f}")
 
 # %% [markdown] id="rules-notice"
-# Squares fail (and they are as glad of $-4$ as of 4). Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same
-# factor, which drops out when they are divided by their sum.
-#
-# No other rule passes. If two words are to keep their shares whatever bonus all get, then one more point must always multiply what a word
-# has by the same factor $b$. So $s$ points multiply it by $b^s$, a power. We take $b = e$; another $b$ would only stretch all scores.
+# Squares fail. Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same factor, which drops out when they are
+# divided by their sum. Let a rule turn each score by itself into a positive number that grows with the score without jumps. Then only
+# powers pass every bonus, as lesson {lesson}`softmax` proves. We take powers of $e$; another base above 1 would only stretch or squeeze all
+# scores.
 
 # %% [markdown] id="chance"
-# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Then a score is a
-# sum of many products, and long sums get large by chance alone. So let a wish meet seven badges, all made of random numbers, a thousand
-# times. How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by
-# $\sqrt{d_k}$?
+# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Long sums get
+# large by chance alone. So let a wish meet seven badges, all made of random numbers with mean 0 and standard deviation 1, a thousand times.
+# How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by $\sqrt{d_k}$?
+
 
 # %% id="chance-code"
+def best(scores):  # the largest of seven shares, on average
+    powers = np.exp(scores)
+    return (powers.max(axis=1) / powers.sum(axis=1)).mean()
+
+
 draw = np.random.default_rng(0).normal
 for d_k in (4, 64, 1024):
     luck = (draw(size=(1000, 1, d_k)) * draw(size=(1000, 7, d_k))).sum(axis=2)
-    best = []
-    for random_scores in (luck, luck / np.sqrt(d_k)):
-        powers = np.exp(random_scores)
-        best.append((powers.max(axis=1) / powers.sum(axis=1)).mean())
-    print(f"{d_k:4} numbers: size {luck.std():2.0f}, the best gets", np.round(best, 2))
+    as_is, divided = best(luck), best(luck / np.sqrt(d_k))
+    print(f"d_k {d_k:4}: size {luck.std():2.0f}, shares {as_is:.2f} and {divided:.2f}")
 
 # %% [markdown] id="chance-notice"
-# A random score is about $\sqrt{d_k}$ in size. (It is not $d_k$, because products above and below 0 cancel in part.) With 1024 numbers the
-# luckiest of seven badges gets nearly everything, though none of them fits: such a model would be sure of itself before it has learned
-# anything. After the division, luck gets about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
+# With such numbers a score is about $\sqrt{d_k}$ in size. (It is not $d_k$, because products above and below 0 cancel in part.) With 1024
+# of them the luckiest of seven badges gets nearly everything, though none of them fits: such a model would be sure of itself before it has
+# learned anything. After the division it gets about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -203,10 +201,7 @@ print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
 print("the output of it:", output.round(3))
 
 # %% [markdown] id="average-notice"
-# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. The machine has grown:
-
-# %% id="machine-grown"
-figures.machine("attention")
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat.
 
 # %% [markdown] id="because"
 # And a word that looks for nothing? The query of "because" is $(0, 0, 0, 0)$. **Predict** which weights it gives to the seven words.
@@ -241,10 +236,10 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Who makes the wishes?
 #
-# In the drawing, arrows lead from nowhere into $Q$, $K$ and $V$. We thought up the wish of "it", but nobody can do that for every word of a
-# language. So a model calculates: its words are the rows of $X$, and their queries are the rows of $Q = X W_Q$. A row times a matrix adds up
-# multiples of the rows of this matrix. So the three rows of $W_Q$ say what an *alive*, a *telling* and an *open* word look for: ours look
-# for what is told, for somebody more alive than telling, and for half of what "it" wants, because "it" is open by 2.
+# We thought up the wish of "it", but nobody can do that for every word of a language. So a model calculates: its words are the rows of $X$,
+# and their queries are the rows of $Q = X W_Q$. A row times a matrix adds up multiples of the rows of this matrix. So the three rows of
+# $W_Q$ say what an *alive*, a *telling* and an *open* word look for. In ours, $(0, 1, 0, 0)$ looks for what tells, $(1, 0, 0, 1)$ for
+# somebody alive who does not tell, and $(1, 0, -1, 1)$ is half of what "it" wants, because "it" is open by 2.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -281,11 +276,12 @@ def learn(start, nudges):
 
 # %% id="learned-run"
 for start in range(3):
-    shares = (f"{for_cat(learn(start, nudges))[4]:.2f}" for nudges in (0, 100, 400))
-    print(f"start {start}: ", *shares, "  wish", (X[4] @ learn(start, 400)).round(1))
+    first, last = learn(start, 0), learn(start, 400)
+    before, after = for_cat(first)[4], for_cat(last)[4]
+    print(f"start {start}: {before:.2f} {after:.2f}  wish", (X[4] @ last).round(1))
 
 # %% [markdown] id="learned-notice"
-# These are the shares after 0, 100 and 400 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
+# These are the shares before and after 400 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
 # from all three starts, each time with another wish. A real model is not even told that "cat" is right. It is only shown which word comes
 # next in a text, and instead of trying nudges it calculates for all its numbers at once to which side each should move (lesson
 # {lesson}`gradients`).
@@ -298,14 +294,13 @@ print(labelled(shares, columns=("random", "learned")))
 
 # %% [markdown] id="learned-others-answer" tags=["answer"]
 # Only "the" does. A nudge in the first or second row changes nothing for "it", which is neither alive nor telling, so none of them was
-# kept. But the third row is the wish of everything open, and "the" is open by 1. It has learned what "it" was taught, because the two
-# words share a number.
+# kept. But the third row is the wish of everything open, and "the" is open by 1. It has learned what "it" was taught, because both words
+# are *open* and so use the same row.
 
 # %% [markdown] id="formula"
 # ## All words at once
 #
-# Now all seven words ask all seven, again with the $W_Q$ that we chose. (In SmolLM2 a word cannot look at later words. Ours can; lesson
-# {lesson}`masking` hides them.)
+# Now all seven words ask all seven, again with the $W_Q$ that we chose:
 
 # %% id="formula-table"
 S = query @ key.T
@@ -354,27 +349,29 @@ figures.machine()
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. You only say
-# who is meant, and nudges find $W_Q$. Run it, then take a sentence of your own, such as `the cup fell because it was full`: give numbers
-# to its noun and its pronoun, and say in `meant` which finds which.
+# This cell needs nothing but NumPy and runs anywhere. You give the words their numbers, here *person*, *thing* and *open*, and say in
+# `meant` who is meant; nudges look for $W_Q$. Badges and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is
+# kept if the shares that `meant` asks for have a larger sum. Run it, then take a sentence of your own, such as
+# `the cup fell because it was full`. Give numbers to its pronoun, and to its noun numbers that no other word has, because words with equal
+# badges get equal shares.
 
 # %% id="own-code"
 import numpy as np
 
 words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
-numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
-numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
+numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
 X = np.array([numbers.get(word, [0, 0, 0]) for word in words])
-ask, found = ([words.index(word) for word in side] for side in (meant, meant.values()))
+ask = [words.index(word) for word in meant]
+found = [words.index(word) for word in meant.values()]
 W_Q, P = np.zeros((3, 3)), np.zeros((len(X), len(X)))
 for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
     powers = np.exp(X @ (W_Q + nudge) @ X.T / np.sqrt(3))
     tried = powers / powers.sum(axis=1, keepdims=True)
     if tried[ask, found].sum() > P[ask, found].sum():
         W_Q, P = W_Q + nudge, tried
-for word, row in zip(meant, P[ask], strict=True):
-    print(word, "finds", words[row.argmax()], "and takes", (row @ X).round(2))
+for i, j in zip(ask, found, strict=True):
+    print(f"{words[i]} gives {words[j]} {P[i, j]:.2f} and takes", (P[i] @ X).round(2))
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -396,7 +393,7 @@ verify_lesson("start")
 # - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
 # - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
 # - A word takes home the average of all values under its weights. So "it" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody has to invent this wish: nudges find a matrix that makes it.
+#   of "cat". Nobody has to invent such a wish: told who is meant, nudges find a matrix that makes one.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 

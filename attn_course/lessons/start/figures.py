@@ -157,14 +157,13 @@ LESSONS = {  # where each part of the machine is taken apart
 
 SO_FAR = {  # as far as the lesson has come
     "comparison": "A query meets a key, and one number comes out: their score.",
-    "attention": "Queries meet keys; the scores become weights, and with these the values are averaged.",
 }
 
 
 def machine(so_far: str = "") -> None:
     """Show the machine with one head's attention lit, each part a link to its lesson; or only one of its parts, of `SO_FAR`."""
     if so_far:
-        show_machine(so_far, {"T": 7, "d_k": 4, "d_v": 2}, alone=SO_FAR[so_far])
+        show_machine(so_far, {"T": 7, "d_k": 4}, alone=SO_FAR[so_far])
         return
     links = {}
     for part, name in LESSONS.items():

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 57 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 58 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -58,15 +58,17 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# We train both on fresh rings, from three starts. How often does each name the neighbours right, on rings that it has not seen?
+# The folded `train` draws the weights of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train both
+# models from three starts. How often does each name the neighbours right, on rings that it has not seen?
 
 
-# %% id="hook-result"
+# %% id="hook-train" tags=["hide-input"]
 def train(model, seed):
     rng = np.random.default_rng(seed)
-    for w in model.parameters():
+    free = [w for w in model.parameters() if w.requires_grad]  # what is not frozen
+    for w in free:
         w.data = torch.tensor(rng.normal(0, 0.2, w.shape)).float()
-    adam = torch.optim.Adam(model.parameters(), lr=0.01)
+    adam = torch.optim.Adam(free, lr=0.01)
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(adam, 300)
     for new in draw(rng, 300 * 64).split(64):
         adam.zero_grad()
@@ -76,6 +78,7 @@ def train(model, seed):
     return model.requires_grad_(False)
 
 
+# %% id="hook-result"
 for seed in (2, 1, 0):
     one, two = train(Ring(n_heads=1), seed), train(Ring(n_heads=2), seed)
     print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
@@ -117,9 +120,8 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # Could a wider head do it, with a whole vector for each colour? Not if its weights are the same for all colours, $p_-$ for the place before
-# and $p_+$ for the place after. Then a colour's vector is only multiplied by fixed numbers and matrices, and added to others, on its way to
-# the answers. On rings that differ in these two places only, with $x$ before and $y$ after, the answer "blue comes after" leads "red comes
-# after" by
+# and $p_+$ for the place after. Then the answers are linear in the colours' vectors, for all that multiplies these is fixed. On rings that
+# differ in these two places only, with $x$ before and $y$ after, the answer "blue comes after" leads "red comes after" by
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -135,11 +137,12 @@ figures.machine()
 # \end{aligned}$$
 #
 # No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the colour after must have the larger weight.
-# To name the colour *before*, with another $f$, the same two lines demand $p_- > p_+$. One pair of weights cannot do both, be there two
-# colours or more. Two heads have a pair each, at best $1, 0$ and $0, 1$.
+# For the colour *before*, with a lead, $f$ and $g$ of its own, $D(\mathrm{blue}, \mathrm{red})$ must be the larger one in both lines. So
+# $p_-\, g > 0$ and $(p_- - p_+)\, g > 0$, hence $p_- > p_+$. One pair of weights cannot do both, be there two colours or more. Two heads
+# have a pair each, at best $1, 0$ and $0, 1$.
 
 # %% [markdown] id="why-conditions"
-# In the last training, the one head gives the place before 0.50 and the place after 0.46, nearly the same on every ring. **Predict** which
+# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, nearly the same on every ring. **Predict** which
 # colour it names for *after*, and which is its second choice where the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
@@ -151,21 +154,23 @@ print(f"its second choice is right: {(second == after)[differ].float().mean():.2
 
 # %% [markdown] id="why-order-answer" tags=["answer"]
 # It names the colour before again, nearly always, and its second choice is the colour after. So the mixture holds both colours, but the
-# linear map ranks them in one order only, as the proof lets us expect.
+# linear map ranks them in one order only.
 
 # %% [markdown] id="more"
-# Then perhaps the mixture only needs a better reader? Let a network read one head, in place of the linear map:
+# Then perhaps the mixture only needs a better reader? `train` has frozen the head, so we train only a network that reads it, in place
+# of the linear map:
 
 # %% id="more-code"
-for seed in (2, 1, 0):
-    deep = Ring(n_heads=1)
-    deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
-    print("one head, then a network:", named(train(deep, seed)(rings), rings))
+from copy import deepcopy
+
+deep = deepcopy(one)
+deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
+print("the same head, then a network:", named(train(deep, seed)(rings), rings))
 
 # %% [markdown] id="mixture"
-# Now one head is enough. At the last start it gives the two places 0.70 and 0.27, so that "red, blue" and "blue, red" are different mixtures,
-# and the network tells them apart. What one head hands over mixed, two heads hand over apart, ready for the linear map that stands right
-# behind the heads of a transformer. (A network comes only after it.)
+# Now the same head is enough, and so are those of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are still different
+# mixtures, and the network tells them apart. What one head hands over mixed, two heads hand over apart, ready for a linear map. In a
+# transformer one, $W_O$, stands right behind the heads, and a network comes only after it.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -196,8 +201,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$.
 
 # %% [markdown] id="small-wide"
-# And one head of width 2? It scores "the" and "cat" alike, with $\ln 8 / \sqrt{2} = 1.47$. The powers of $e$ are 4.35, 4.35 and 1, so each
-# of these two words gets $4.35 / 9.70 = 0.448$, and the head returns $0.448 \cdot 2 = 0.90$ and $0.448 \cdot 3 = 1.35$:
+# And one head of width 2? It scores "the" and "cat" alike, with $\ln 8 / \sqrt{2}$, so it gives them equal weights:
 
 # %% id="small-code"
 query = np.log([[8.0, 8.0]])
@@ -266,7 +270,7 @@ for cut in cuts:
 # ## The layer adds up its heads
 #
 # What does a single head contribute to its layer? Every position now has $H$ outputs of width $d_v$, side by side, and one more matrix maps
-# them back to the width $d$ of the tokens:
+# them back to the width $d$ of the tokens (in the machine, `d_model`):
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
@@ -317,7 +321,8 @@ class MyLayer:
 
 
 # %% [markdown] id="ring-class"
-# Does your class return what PyTorch's layer does? PyTorch keeps $W_Q$, $W_K$ and $W_V$ in one matrix, and all four matrices transposed:
+# Does your class return what PyTorch's layer does, in `two` of the last start? PyTorch keeps $W_Q$, $W_K$ and $W_V$ in one matrix, and all
+# four matrices transposed:
 
 # %% id="ring-class-code"
 w_in, w_out = two.layer.in_proj_weight, two.layer.out_proj.weight
@@ -343,26 +348,26 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
-# We made the ring for two heads. Do heads have such jobs where nobody arranged it? Two of the nine heads in layer 16 of SmolLM2-135M look
-# here:
+# We made the ring for two heads. Do heads have such jobs where nobody arranged it? On a list of words that begins again, two of the nine
+# heads in layer 16 of SmolLM2-135M look here:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
 
-model, sentence = language_model(), "The cat sat because it was tired."
+model = language_model()
+words = "river green paper seven tiger horse gold cup. river green"
 
 # %% id="real-maps"
-figures.two_heads(model.maps(sentence)[16], model.tokens(sentence))
+figures.two_heads(model.maps(words)[16], model.tokens(words))
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring, and head 3 mostly at the first token. To hold their layer, your class needs two
-# more steps before it attends. Each pair of features of a query or key is turned by an angle that grows with the place of its token (lesson
-# {lesson}`self_attention`): this is `turned`. And three heads of queries share one head of keys and values: this is the line with
-# `np.repeat`.
+# Head 0 looks at the token before, like a head on the ring, and head 3 most at the first token. To hold their layer, your class needs two
+# more steps before it attends, which the folded `SmolLayer` adds. Each pair of features of a query or key is turned by an angle that grows
+# with the place of its token (lesson {lesson}`self_attention`). And three heads of queries share one head of keys and values.
 
 
-# %% id="real-class"
-def turned(side):  # (heads, tokens, 64); features 2i and 2i + 1 are a pair
+# %% id="real-class" tags=["hide-input"]
+def turned(side):  # features 2i, 2i + 1 are a pair (i, i + 32 in Hugging Face's file)
     angles = np.arange(side.shape[1])[:, None] * 100_000.0 ** (-np.arange(32) / 32)
     pairs = (side[..., 0::2] + 1j * side[..., 1::2]) * np.exp(1j * angles)
     return np.stack([pairs.real, pairs.imag], axis=-1).reshape(side.shape)
@@ -376,7 +381,7 @@ class SmolLayer(MyLayer):
 
 
 # %% [markdown] id="real-compare"
-# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our sentence, and what they add
+# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and what they add
 # together. A token sees no later ones in this model, so your class reads the text as far as each token, and we keep its last row:
 
 # %% id="real-layer" tags=["live"]
@@ -384,7 +389,7 @@ if model.is_here:
     w = model.layer(16)
     mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
     for silent, real in {None: model, 0: model.silenced((16, 0))}.items():
-        x, added = real.around_heads(16, sentence)
+        x, added = real.around_heads(16, words)
         yours = np.array([mine(x[:t], silent)[-1] for t in range(1, len(x) + 1)])
         assert np.allclose(yours, added, atol=1e-4)  # all tokens, all features
         print(f"silent: {silent}", yours[-1, :3].round(3), added[-1, :3].round(3))
@@ -393,28 +398,27 @@ if model.is_here:
 # For us it printed the first numbers of the last token, from your class and from the model:
 #
 # ```text
-# silent: None [-0.002  0.047 -0.124] [-0.002  0.047 -0.124]
-# silent: 0 [ 0.163 -1.135 -0.273] [ 0.163 -1.135 -0.273]
+# silent: None [-0.116  1.027  0.118] [-0.116  1.027  0.118]
+# silent: 0 [ 0.067  0.467 -0.316] [ 0.067  0.467 -0.316]
 # ```
 #
-# So your class does what the heads of layer 16 do, and `model.silenced((16, 0))` is the whole model without the term of head 0.
+# So on this list your class does what the heads of layer 16 do, and `model.silenced((16, 0))` is the whole model without the term of head 0.
 
 # %% [markdown] id="real-copy"
-# Now let a list of words begin again. To go on behind the second "green", the model may look for the word that came after the first. Head 0
-# can mark that word, for at "paper" it looks back at "green". We silence head 0, then head 3, and for control all eight heads beside head 0.
-# **Predict** with which loss the model still repeats the list. (This is a bet.)
+# At the second "green", the model must find "paper" to repeat the list. Head 0 can write at "paper" what stood before it, "green", and a
+# later layer could search for that. We silence head 0, then head 3, and for control all eight other heads at once. **Predict** after which
+# of the three silencings the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
-words = "river green paper seven tiger horse gold cup. river green"
 others = [(16, head) for head in range(1, 9)]
 for silent in ([], [(16, 0)], [(16, 3)], others):
     print(model.silenced(*silent).write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the model still finds "paper" (perhaps other heads help), then loses the thread. It repeats the whole list without head 3, and
-# even without all eight others. But we chose this list. On six texts of 50 random tokens, read twice, the model named 63 to 84 in a hundred
-# of the second round, without head 0 at most 12, and without the eight others 39 to 65, although these together add a longer vector. So these
-# copies need head 0 far more than the rest of its layer. How the copying works, lesson {lesson}`induction` asks.
+# even without all eight others. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named 63 to 84 %
+# of the tokens in the second round, without head 0 at most 12 %, and without the eight others 39 to 65 %. So these copies need head 0 far
+# more than the rest of its layer. How the copying works, lesson {lesson}`induction` asks.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -435,8 +439,7 @@ verify_lesson("heads")
 # - A map only suggests what a head is for. Silence it, and others for control.
 #
 # One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, so that a
-# linear map can use them. `MyLayer` holds as many heads as you like, in plain NumPy. In lesson {lesson}`cross_attention`, one sequence asks
-# another.
+# linear map can use them. In lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?
@@ -465,7 +468,7 @@ verify_lesson("heads")
 # \label{value-output-rank-bound}$$
 #
 # Nor can a narrow head form all weights. Their logarithms are the scores, of rank $d_k$ at most, less one number for each row, so their rank
-# is $d_k + 1$ at most. Positive weights for $T$ tokens may need $T$ (see Bhojanapalli et al., 2020).
+# is $d_k + 1$ at most. But the logarithms of positive weights for $T$ tokens may have rank $T$ (see Bhojanapalli et al., 2020).
 
 # %% [markdown] id="cache"
 # ## Deeper: what does a layer keep while it writes?

@@ -71,5 +71,5 @@ def ring_maps(maps: ArrayLike) -> None:
 
 def two_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
     """Show heads 0 and 3 of a layer of SmolLM2: `maps` (heads, len, len), and the pieces that the model reads."""
-    title = "Head 0 of layer 16 looks at the token before, and head 3 mostly at the first"
+    title = "Head 0 of layer 16 looks at the token before, and head 3 most at the first"
     head_maps(np.asarray(maps)[[0, 3]], title=title, heads=["head 0", "head 3"], tokens=[token.strip() for token in tokens], annotate=False)

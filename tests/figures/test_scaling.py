@@ -14,19 +14,15 @@ from tests.figures.support import Pictures, card_html, rows_of_card
 
 DRAWN = [
     (
-        partial(figures.trial, {"scaled": [[0.1, 0.0], [0.95, 0.0]], "unscaled": [[0.1, 0.2], [0.3, 0.25], [0.92, 0.05]]}),
-        ["scaled, after 1 steps: 0.95, with 0.00 silent", "unscaled, after 2 steps: 0.92, with 0.25 silent though wrong at most."],
-    ),
-    (
         partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),
         ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
 ]
-REFUSED = [(partial(figures.trial, {"scaled": [0.1, 0.9]}), "runs must have 2 axes")]
+REFUSED = [(partial(figures.walks, [0.1, 0.9]), "paths must have 2 axes")]
 
 
 class TestPictures(Pictures):
-    """Walks and the trial."""
+    """The walks."""
 
 
 # ---- the card

@@ -1,42 +1,17 @@
-"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights and to training."""
+"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, label_ends
+from attn_course.figures.drawing import as_numbers
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES
-from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
-
-
-def trial(runs: Mapping[str, ArrayLike]) -> None:
-    """Show two shares of the queries from step to step: those that find their item, and those that are silent though they do not.
-
-    `runs`, each (steps + 1, 2): both shares before the first step and after each, by the name of the layer.
-    """
-    tables = {name: as_numbers("runs", run, 2) for name, run in runs.items()}
-    said = "; ".join(
-        f"{name}, after {len(table) - 1} steps: {number(table[-1, 0])}, with {number(table[:, 1].max())} silent though wrong at most"
-        for name, table in tables.items()
-    )
-    alt = f"Two panels by step, a curve for each layer: the shares of queries that are right, and silent though wrong. {said}."
-    with picture(
-        title="Without the root queries fall silent; with these heard, the layer learns sooner", alt=alt, height=4.8, rows=2, sharex=True
-    ) as panels:
-        for part, (ax, what) in enumerate(zip(panels, ("right", "silent though wrong"), strict=True)):
-            for (name, table), (colour, dashes) in zip(tables.items(), NEUTRAL_STYLES, strict=False):
-                ax.plot(np.arange(len(table)), table[:, part], color=colour, linestyle=dashes, label=name, clip_on=False)
-            ax.set(ylabel=f"share of queries that are {what}", xlim=(0, max(map(len, tables.values())) - 1), ylim=(0, (1.25, 0.3)[part]))
-            ax.set_yticks(((0, 0.5, 1), (0, 0.1, 0.2, 0.3))[part])
-        label_ends(panels[0])
-        panels[-1].set_xlabel("steps")
 
 
 def walks(paths: ArrayLike) -> None:

@@ -245,7 +245,7 @@ one item: 5 1
         np.where(length < 0.01, ..., g)
     """,
     why="""
-        The loud rows stay as they are, so whatever is won back, the silent ones have lost.
+        The loud rows stay as they are, so whatever is won back comes from the silent ones.
     """,
 )
 def my_lift(g):

@@ -511,8 +511,11 @@ def _pre(text: str, *again: str) -> str:
 
 def _parts(code: str, most: int) -> list[str]:
     """Code, cut at empty lines into as few parts as are no higher than `most`, of about the same height."""
-    parts, room = _filled(code, most), most
-    while len(parts) > 1 and len(less := _filled(code, room := room - CODE)) == len(parts) and max(map(_high, less)) <= most:
+    parts = _filled(code, most)
+    for room in range(most - CODE, 0, -CODE):
+        less = _filled(code, room)
+        if len(less) != len(parts) or max(map(_high, less)) > most:
+            break
         parts = less
     return parts
 

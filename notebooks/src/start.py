@@ -24,7 +24,7 @@ for token, share in zip(tokens, head[it], strict=True):
 
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has only learned from texts.
-# But is "cat" just popular, whoever asks? Press another word to see its shares.
+# But is "cat" just popular? Which words does each word look at?
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures

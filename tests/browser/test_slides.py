@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.site.slides import Deck, _code, _is_picture, _pre, write_slides
+from attn_course.site.slides import Deck, _code, _high, _is_picture, _parts, _pre, write_slides
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -158,6 +158,10 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert [first.body.count("def f"), second.body.count("def f")] == [2, 2], "of the same height"
     assert second.body.strip().startswith('<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    def f2')
     assert [machine.title, "<figcaption>And more.</figcaption>" in machine.body] == ["Keys answer", True]
+
+
+def test_parts_of_code_that_do_not_stand_together_on_a_slide_stay_apart():
+    assert _parts("a = 1\n\nb = 2", _high("a = 1")) == ["a = 1", "b = 2"]
 
 
 @pytest.mark.browser

@@ -6,9 +6,19 @@ import numpy as np
 import torch
 
 
+def _softmax(scores, axis=-1):
+    terms = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return terms / terms.sum(axis=axis, keepdims=True)
+
+
 def forms_in_torch(w_query, w_key, n_heads):
     q, k = (torch.tensor(w, dtype=torch.float32).unflatten(1, (n_heads, -1)).transpose(0, 1) for w in (w_query, w_key))
     return q @ k.mT * q.shape[2] ** -0.5
+
+
+def columns_by_rows(tokens, w_query, w_key):
+    query, key = (w_query @ tokens).T, (w_key @ tokens).T
+    return (_softmax(query @ key.T / np.sqrt(len(w_query))) @ tokens.T).T
 
 
 def columns_in_torch(tokens, w_query, w_key):
@@ -65,13 +75,29 @@ def step_in_torch(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_o
     return absorbed, averages, (averages[:, None] @ values_up).flatten() @ w_output
 
 
+def absorbed_with_a_constant_feature(w_query, b_query, w_key, b_key):
+    asks = np.vstack([w_query, b_query]) / math.sqrt(len(b_query))
+    both = asks @ w_key.T
+    return both[:-1], both[-1]
+
+
 def absorbed_in_torch(w_query, b_query, w_key, b_key):
     w_query, b_query, w_key = (torch.from_numpy(a).float() for a in (w_query, b_query, w_key))
     return torch.einsum("ac,bc->ab", w_query, w_key) * len(b_query) ** -0.5, w_key @ b_query * len(b_query) ** -0.5
 
 
+def wide_by_blocks(up_key, d_rope):
+    below, right = np.zeros((d_rope, up_key.shape[2])), np.zeros((up_key.shape[1], d_rope))
+    return np.array([np.block([[up, right], [below, np.identity(d_rope)]]) for up in up_key])
+
+
 def wide_in_torch(up_key, d_rope):
     return torch.stack([torch.block_diag(up, torch.eye(d_rope)) for up in torch.from_numpy(up_key).float()])
+
+
+def step_head_by_head(query, latent, up_key, up_value):
+    heads = zip(query, up_key, up_value, strict=True)
+    return np.array([_softmax(latent @ (up @ q) / math.sqrt(len(q))) @ latent @ out for q, up, out in heads])
 
 
 def step_with_keys_made(query, latent, up_key, up_value):
@@ -81,7 +107,7 @@ def step_with_keys_made(query, latent, up_key, up_value):
 
 RIGHT = {
     "absorbed-head-matrices": [forms_in_torch],
-    "repair-columns-attention": [columns_in_torch],
+    "repair-columns-attention": [columns_by_rows, columns_in_torch],
     "absorbed-matrix-backward": [backward_in_float32],
     "value-bias-contribution": [bias_in_torch],
     "read-bilinear-form": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
@@ -93,9 +119,9 @@ RIGHT = {
     ],
     "repair-decoupled-scores": [decoupled_in_float32],
     "latent-decoding-step": [step_in_torch],
-    "head-with-biases-absorbed": [absorbed_in_torch],
-    "step-among-latents": [step_with_keys_made],
-    "key-with-rotary-part": [wide_in_torch],
+    "head-with-biases-absorbed": [absorbed_with_a_constant_feature, absorbed_in_torch],
+    "step-among-latents": [step_head_by_head, step_with_keys_made],
+    "key-with-rotary-part": [wide_by_blocks, wide_in_torch],
     "absorb-projections-and-biases": [
         [
             r"(x_i W_Q + b_Q) \, \bigl( x_j W_K + b_K \bigr)^{\top}",

@@ -1,5 +1,7 @@
 """Right answers to the tasks of lesson cross_attention: loops, einsum, torch, float32, other algebra."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -17,6 +19,18 @@ def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target
             scores = key[n, :source] @ query[n, i] / query.shape[2] ** 0.5
             output[n, i] = torch.softmax(scores, dim=0) @ value[n, :source]
     return output
+
+
+def loss_of_the_real_rows(logits, target, padding):
+    # pick the real rows first
+    real = target != padding
+    rows, words = logits[real], target[real]
+    lse = np.logaddexp.reduce(rows, axis=1)
+    p = np.exp(rows - lse[:, None])
+    p[np.arange(len(words)), words] -= 1
+    d_logits = np.zeros(logits.shape)
+    d_logits[real] = p / len(words)
+    return np.mean(lse - rows[np.arange(len(words)), words]), d_logits
 
 
 def loss_in_plain_float32(logits, target, padding):
@@ -37,6 +51,16 @@ def source_gradient_in_torch_float32(x, y, w_query, w_key, w_value, d_output):
     return d_s.T @ query @ w_key.T / root + p.T @ d_output @ w_value.T
 
 
+def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
+    query, key, value, gradient = x @ w_query, y @ w_key, y @ w_value, np.zeros(y.shape)
+    for q, d in zip(query, d_output, strict=True):
+        terms = np.exp(key @ q / math.sqrt(len(q)))
+        p = terms / terms.sum()
+        d_scores = (np.diag(p) - np.outer(p, p)) @ (value @ d)
+        gradient += np.outer(d_scores, w_key @ q) / math.sqrt(len(q)) + np.outer(p, w_value @ d)
+    return gradient
+
+
 def writer_in_torch(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
     y, w_query, w_key, w_value, embeddings, positions, w_output = (
         torch.tensor(a) for a in (y, w_query, w_key, w_value, embeddings, positions, w_output)
@@ -53,6 +77,16 @@ def writer_in_torch(y, w_query, w_key, w_value, embeddings, positions, w_output,
     return torch.stack(rows).float()
 
 
+def asked_one_by_one(x, y, w_query, w_key, w_value, visible):
+    weights, outputs = np.zeros((len(x), x.shape[1], y.shape[1])), np.zeros((len(x), x.shape[1], w_value.shape[1]))
+    for b, i in np.ndindex(*x.shape[:2]):
+        real = visible[b, 0] > 0
+        terms = np.exp(y[b, real] @ w_key @ (x[b, i] @ w_query) / math.sqrt(w_key.shape[1]))
+        weights[b, i, real] = terms / terms.sum()
+        outputs[b, i] = weights[b, i] @ y[b] @ w_value
+    return outputs, weights
+
+
 def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
     x, y, w_query, w_key, w_value, visible = (torch.tensor(a, dtype=torch.float32) for a in (x, y, w_query, w_key, w_value, visible))
     scores = (x @ w_query @ (y @ w_key).mT / w_query.shape[1] ** 0.5).masked_fill(visible == 0, -torch.inf)
@@ -61,12 +95,12 @@ def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
 
 
 RIGHT = {
-    "ask-the-source": [asked_in_torch_float32],
+    "ask-the-source": [asked_one_by_one, asked_in_torch_float32],
     "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)"],
     "cross-attention": [cross_in_torch],
     "repair-padding-both-sides": [padded_in_torch_float32_row_by_row],
-    "loss-over-real-tokens": [loss_in_plain_float32],
-    "source-gradient": [source_gradient_in_torch_float32],
+    "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32],
+    "source-gradient": [source_gradient_in_torch_float32, source_gradient_by_jacobians],
     "context-slope": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
         lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),

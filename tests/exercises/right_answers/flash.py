@@ -1,5 +1,6 @@
 """Right answers to the tasks of lesson flash: loops, einsum, torch, float32, other algebra."""
 
+import numpy as np
 import torch
 
 
@@ -40,6 +41,16 @@ def tile_in_torch(scores, value, d_output, output, lse, d_lse):
     return (scores - lse[:, None]).exp() * (d_output @ value.T - delta + d_lse[:, None])
 
 
+def step_with_stacked_scores(row_max, row_sum, acc, scores, value):
+    top = np.hstack([row_max, scores]).max(axis=1, keepdims=True)
+    shrink = np.where(np.isneginf(row_max), 0.0, np.exp(row_max - top))
+    return (
+        top,
+        shrink * row_sum + np.exp(scores - top) @ np.ones((len(value), 1)),
+        shrink * acc + np.einsum("ij,jc->ic", np.exp(scores - top), value),
+    )
+
+
 def step_in_torch(row_max, row_sum, acc, scores, value):
     row_max, row_sum, acc, scores, value = (torch.tensor(x).float() for x in (row_max, row_sum, acc, scores, value))
     top = torch.maximum(row_max, scores.amax(1, keepdim=True))
@@ -48,6 +59,10 @@ def step_in_torch(row_max, row_sum, acc, scores, value):
         row_sum * (row_max - top).exp() + (scores - top).exp().sum(1, keepdim=True),
         acc * (row_max - top).exp() + (scores - top).exp() @ value,
     )
+
+
+def tile_against_the_mixture(scores, value, d_output, output, lse):
+    return np.exp(scores - lse) * np.einsum("ic,ijc->ij", d_output, value[None] - output[:, None])
 
 
 def tile_turn_in_torch(scores, value, d_output, output, lse):
@@ -79,12 +94,12 @@ RIGHT = {
     "repair-tiled-loop": [loop_in_torch],
     "tile-score-gradient": [tile_in_torch],
     "merge-decoding-splits": [splits_in_torch],
-    "fold-in-a-block": [step_in_torch],
+    "fold-in-a-block": [step_with_stacked_scores, step_in_torch],
     "output-of-two-parts": [
         r"\frac{z_A + e^{L_B - L_A} z_B}{1 + e^{L_B - L_A}}",
         r"\frac{\exp(L_A)}{\exp(L_A) + \exp(L_B)} z_A + \frac{\exp(L_B)}{\exp(L_A) + \exp(L_B)} z_B",
     ],
-    "gradient-of-a-tile": [tile_turn_in_torch],
+    "gradient-of-a-tile": [tile_against_the_mixture, tile_turn_in_torch],
     "merge-of-two-blocks": [
         [
             r"\frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}",

@@ -49,9 +49,25 @@ def competing_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
+def one_matrix_as_query_and_as_key(x, value, d_output):
+    d_query, d_key, d_value = backward_through_the_output(x, x, value, d_output)
+    return d_query + d_key, d_value
+
+
 def one_matrix_in_torch(x, value, d_output):
     d_query, d_key, d_value = backward_in_torch(x, x, value, d_output)
     return d_query + d_key, d_value
+
+
+def batch_example_by_example(query, key, value, d_output):
+    if query.ndim == 2:
+        return backward_query_by_query(query, key, value, d_output)
+    shared = key.ndim == 2
+    parts = [
+        batch_example_by_example(q, key if shared else key[n], value if shared else value[n], d_output[n]) for n, q in enumerate(query)
+    ]
+    d_query, d_key, d_value = ([part[n] for part in parts] for n in range(3))
+    return np.stack(d_query), *(sum(each) if shared else np.stack(each) for each in (d_key, d_value))
 
 
 def batch_with_einsum_in_torch(query, key, value, d_output):
@@ -77,14 +93,44 @@ def batch_in_one_long_sequence(query, key, value, d_output):
     return d_query.reshape(query.shape), d_key, d_value
 
 
+def key_gradients_by_loops(d_scores, query):
+    found = np.zeros((d_scores.shape[1], query.shape[1]))
+    for i, j in np.ndindex(d_scores.shape):
+        found[j] += d_scores[i, j] * query[i] / math.sqrt(query.shape[1])
+    return found
+
+
 def key_gradients_in_torch(d_scores, query):
     d_scores, query = (torch.tensor(array, dtype=torch.float32) for array in (d_scores, query))
     return torch.einsum("ij,ic->jc", d_scores, query * query.shape[1] ** -0.5)
 
 
+def score_gradients_by_loops(weights, output, value, d_output):
+    result = np.empty(weights.shape)
+    for i, j in np.ndindex(weights.shape):
+        result[i, j] = weights[i, j] * d_output[i] @ (value[j] - output[i])
+    return result
+
+
 def score_gradients_in_torch(weights, output, value, d_output):
     weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
     return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
+
+
+def _loss(query, key, value, d_output):
+    return (d_output * (_weights(query, key) @ value)).sum()
+
+
+def differences_in_place(query, key, value, d_output, step):
+    moved, result = np.array(key), []
+    for index in np.ndindex(key.shape):
+        losses = []
+        for way in (step, -step):
+            moved[index] = key[index] + way
+            losses.append(_loss(query, moved, value, d_output))
+        moved[index] = key[index]
+        result.append((losses[0] - losses[1]) / step / 2)
+    return np.reshape(result, key.shape)
 
 
 def differences_all_keys_in_one_batch(query, key, value, d_output, step):
@@ -125,11 +171,11 @@ RIGHT = {
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
     ],
-    "gradient-of-all-keys": [key_gradients_in_torch],
-    "gain-over-mixture": [score_gradients_in_torch],
+    "gradient-of-all-keys": [key_gradients_by_loops, key_gradients_in_torch],
+    "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
     "delta-without-weights": [r"\sum_j V_j \cdot dV_j", r"\mathbf{1}^\top (V \odot dV) \mathbf{1}"],
-    "repair-shared-backward": [one_matrix_in_torch],
+    "repair-shared-backward": [one_matrix_as_query_and_as_key, one_matrix_in_torch],
     "memory-of-kept-weights": [lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9, lambda: np.float64(16.1)],
-    "batched-backward": [batch_in_one_long_sequence],
-    "key-gradient-by-differences": [differences_all_keys_in_one_batch],
+    "batched-backward": [batch_example_by_example, batch_in_one_long_sequence],
+    "key-gradient-by-differences": [differences_in_place, differences_all_keys_in_one_batch],
 }

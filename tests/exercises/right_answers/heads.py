@@ -6,9 +6,27 @@ import numpy as np
 import torch
 
 
+def _softmax(scores):
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return terms / terms.sum(axis=-1, keepdims=True)
+
+
+def heads_by_slices(query, key, value, n_heads):
+    parts = []
+    for h in range(n_heads):
+        q, k, v = (side[:, h * side.shape[1] // n_heads : (h + 1) * side.shape[1] // n_heads] for side in (query, key, value))
+        parts.append(_softmax(q @ k.T / math.sqrt(q.shape[1])) @ v)
+    return np.hstack(parts)
+
+
 def heads_at_once_in_torch(query, key, value, n_heads):
     q, k, v = (torch.from_numpy(side).float().unflatten(-1, (n_heads, -1)).transpose(0, 1) for side in (query, key, value))
     return (torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v).transpose(0, 1).flatten(1)
+
+
+def layer_less_one_head(heads, w_output, silent):
+    rows = w_output[silent * heads.shape[2] : (silent + 1) * heads.shape[2]]
+    return np.hstack(list(heads)) @ w_output - heads[silent] @ rows
 
 
 def layer_with_zeros(heads, w_output, silent):
@@ -61,8 +79,23 @@ def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
     return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_output, keys, values
 
 
+def before_by_loops(maps):
+    return np.array([[np.mean([own[i, i - 1] for i in range(1, len(own))]) for own in layer] for layer in maps])
+
+
 def before_in_torch(maps):
     return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
+
+
+def real_scores_by_loops(x, w_query, w_key, theta):
+    query, key = x @ w_query, x @ w_key
+    half = query.shape[1] // 2
+    scores = np.zeros((len(x), len(x)))
+    for i, j, pair in np.ndindex(len(x), len(x), half):
+        (a, b), (c, d) = query[i, 2 * pair : 2 * pair + 2], key[j, 2 * pair : 2 * pair + 2]
+        angle = (i - j) * theta ** (-pair / half)  # only the distance matters
+        scores[i, j] += (a * c + b * d) * math.cos(angle) + (a * d - b * c) * math.sin(angle)
+    return scores / math.sqrt(2 * half)
 
 
 def real_scores_in_torch(x, w_query, w_key, theta):
@@ -76,6 +109,13 @@ def real_scores_in_torch(x, w_query, w_key, theta):
     return sides[0] @ sides[1].T / w_query.shape[1] ** 0.5
 
 
+def word_step_by_groups(query, key, value, keys, values, w_words, rest):
+    keys, values = (np.append(kept, new[:, None], axis=1) for kept, new in ((keys, key), (values, value)))
+    grouped = query.reshape(len(keys), -1, query.shape[1])
+    weights = _softmax(np.einsum("rgd,rnd->rgn", grouped, keys) / math.sqrt(query.shape[1]))
+    return rest + np.einsum("rgn,rnv->rgv", weights, values).reshape(-1) @ w_words, keys, values
+
+
 def word_step_in_torch(query, key, value, keys, values, w_words, rest):
     query, key, value, keys, values, w_words, rest = (
         torch.from_numpy(np.asarray(array, dtype=np.float32)) for array in (query, key, value, keys, values, w_words, rest)
@@ -87,10 +127,10 @@ def word_step_in_torch(query, key, value, keys, values, w_words, rest):
 
 
 RIGHT = {
-    "scores-of-real-head": [real_scores_in_torch],
-    "same-word-from-cache": [word_step_in_torch],
-    "heads-by-loop": [heads_at_once_in_torch],
-    "layer-without-a-head": [layer_with_zeros],
+    "scores-of-real-head": [real_scores_by_loops, real_scores_in_torch],
+    "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
+    "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
+    "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
     "split-heads": [split_in_torch],
     "multi-head-attention": [heads_in_torch],
     "decoding-step-flops": [
@@ -102,7 +142,7 @@ RIGHT = {
     "repair-torch-layer": [packed_in_torch],
     "output-projection-backward": [back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9])],
-    "previous-token-head": [before_in_torch],
+    "previous-token-head": [before_by_loops, before_in_torch],
     "cached-decoding-step": [step_in_torch],
     "layer-without-concatenation": [
         r"\Bigl( \sum_{h=1}^{H} W_O^{(h)\top} W_V^{(h)\top} X^\top P_h^\top \Bigr)^\top",

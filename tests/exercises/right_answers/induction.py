@@ -4,10 +4,21 @@ import numpy as np
 import torch
 
 
+def match_by_loops(x):
+    words = x.argmax(1)
+    T = len(words)
+    return np.array([[float(0 < j <= i and words[j - 1] == words[i]) for j in range(T)] for i in range(T)])
+
+
 def match_in_torch(x):
     x = torch.from_numpy(x).float()
     before = torch.cat([torch.zeros_like(x[:1]), x[:-1]])
     return (x @ before.mT).tril()
+
+
+def score_by_diagonal(maps):
+    n = maps.shape[-1] // 2
+    return np.diagonal(maps, 1 - n, -2, -1)[..., 1:].mean(-1)
 
 
 def score_in_torch(maps):
@@ -16,11 +27,27 @@ def score_in_torch(maps):
     return sum(maps[..., n + i, i + 1] for i in range(n)) / n
 
 
+def paths_by_absorption(x, weights, w_query, w_key, w_value, w_output):
+    middle, carried = w_query @ w_key.T / w_query.shape[1] ** 0.5, x @ (w_value @ w_output)
+    direct = x @ middle
+    noted = weights @ carried
+    return np.array([direct @ x.T, direct @ noted.T, noted @ middle @ x.T, noted @ middle @ noted.T])
+
+
 def paths_in_torch(x, weights, w_query, w_key, w_value, w_output):
     x, weights, w_query, w_key, w_value, w_output = (torch.from_numpy(a).float() for a in (x, weights, w_query, w_key, w_value, w_output))
     parts = torch.stack([x, weights @ (x @ w_value) @ w_output])
     q, k = parts @ w_query, parts @ w_key
     return (torch.einsum("aic,bjc->abij", q, k) / w_query.shape[1] ** 0.5).flatten(0, 1)
+
+
+def ranks_by_sorting(streams, gain, table, right):
+    found = np.empty(streams.shape[:2])
+    for place in np.ndindex(*found.shape):
+        x = streams[place]
+        order = np.argsort(-table @ (gain * x / np.sqrt(x @ x / len(x) + 1e-5)))
+        found[place] = 1 + list(order).index(right[place[1]])
+    return found
 
 
 def ranks_in_torch(streams, gain, table, right):
@@ -31,10 +58,10 @@ def ranks_in_torch(streams, gain, table, right):
 
 
 RIGHT = {
-    "scores-of-matching-head": [match_in_torch],
-    "induction-score-of-maps": [score_in_torch],
-    "scores-by-path": [paths_in_torch],
-    "rank-of-right-word": [ranks_in_torch],
+    "scores-of-matching-head": [match_by_loops, match_in_torch],
+    "induction-score-of-maps": [score_by_diagonal, score_in_torch],
+    "scores-by-path": [paths_by_absorption, paths_in_torch],
+    "rank-of-right-word": [ranks_by_sorting, ranks_in_torch],
     "loss-of-perfect-copier": [lambda: 13 * np.log(50) / 36, lambda: 1.413],
     "matrix-between-two-heads": [r"W_Q (W_V W_O W_K)^\top", r"\bigl( W_V W_O W_K W_Q^\top \bigr)^\top"],
 }

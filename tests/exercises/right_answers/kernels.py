@@ -32,18 +32,27 @@ def _row_lse_in_two_passes(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
 
 
 def lse_in_two_passes(scores):
-    scores = torch.tensor(scores, dtype=torch.float32, device=DEVICE)
-    lse = torch.empty(scores.shape[0], dtype=torch.float32, device=DEVICE)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.tensor(scores, dtype=torch.float32, device=device)
+    lse = torch.empty(scores.shape[0], dtype=torch.float32, device=device)
     _row_lse_in_two_passes[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
     return lse
 
 
-def filled(*shape):
-    return torch.full(shape, torch.nan, device=DEVICE)
+def filled(*shape, dtype=torch.float32):
+    return torch.full(shape, torch.nan, dtype=dtype, device=DEVICE)
 
 
-def tensor(x):
-    return torch.as_tensor(x, dtype=torch.float32, device=DEVICE).contiguous()
+def tensor(x, dtype=torch.float32):
+    return torch.as_tensor(x, dtype=dtype, device=DEVICE).contiguous()
+
+
+def filled64(*shape):
+    return filled(*shape, dtype=torch.float64)
+
+
+def tensor64(x):
+    return tensor(x, dtype=torch.float64)
 
 
 @triton.jit
@@ -79,27 +88,79 @@ def rows_at_once(kind):
 
 
 @triton.jit
-def _products(x, y, out, r, n, D: tl.constexpr, STEP: tl.constexpr, B: tl.constexpr, B_N: tl.constexpr, TRANSPOSED: tl.constexpr):
+def _lanes(x, values, out, n, KIND: tl.constexpr, B: tl.constexpr):
+    """One program: one row; each lane keeps a state of its own until the end."""
+    row, lane = tl.program_id(0), tl.arange(0, B)
+    m, total, acc = tl.full([B], -1e9, tl.float64), tl.zeros([B], tl.float64), tl.zeros([B], tl.float64)
+    plain = tl.zeros([B], tl.float64)
+    for block in range(tl.cdiv(n, B)):
+        j = block * B + lane
+        s = tl.load(x + row * n + j, mask=j < n, other=-1e9)
+        new = tl.maximum(m, s)
+        factor, p = tl.exp(m - new), tl.where(j < n, tl.exp(s - new), 0.0)
+        total = total * factor + p
+        acc = acc * factor + p * tl.load(values + j, mask=j < n, other=0.0)
+        plain += tl.where(j < n, s, 0.0)
+        m = new
+    if KIND == "sum":
+        tl.store(out + row, tl.sum(plain, 0))
+    elif KIND == "max":
+        tl.store(out + row, tl.max(m, 0))
+    else:
+        share = tl.exp(m - tl.max(m, 0))
+        if KIND == "softmax":
+            for block in range(tl.cdiv(n, B)):
+                j = block * B + lane
+                s = tl.load(x + row * n + j, mask=j < n, other=-1e9)
+                tl.store(out + row * n + j, tl.exp(s - tl.max(m, 0)) / tl.sum(total * share, 0), mask=j < n)
+        else:
+            tl.store(out + row, tl.sum(acc * share, 0) / tl.sum(total * share, 0))
+
+
+def by_lanes(kind):
+    def answer(x, values=None):
+        x = tensor64(x)
+        out = filled64(*x.shape) if kind == "softmax" else filled64(len(x))
+        values = filled64(x.shape[1]) if values is None else tensor64(values)
+        _lanes[(len(x),)](x, values, out, x.shape[1], KIND=kind, B=16)
+        return out.cpu().numpy()
+
+    return answer
+
+
+@triton.jit
+def _products(
+    x, y, out, r, n, D: tl.constexpr, ACC: tl.constexpr, STEP: tl.constexpr, B: tl.constexpr, B_N: tl.constexpr, TRANSPOSED: tl.constexpr
+):
     """One program: a tile of x y^T, or of x y, summed over STEP features at a time."""
     i, j = tl.program_id(0) * B + tl.arange(0, B)[:, None], tl.program_id(1) * B_N + tl.arange(0, B_N)[None, :]
-    acc = tl.zeros([B, B_N], tl.float32)
+    acc = tl.zeros([B, B_N], ACC)
     for start in tl.static_range(0, D, STEP):
         d = start + tl.arange(0, STEP)
         a = tl.load(x + i * D + d[None, :], mask=i < r, other=0.0)
         at = y + j * D + d[:, None] if TRANSPOSED else y + d[:, None] * n + j
-        acc = tl.dot(a, tl.load(at, mask=j < n, other=0.0), acc, input_precision="ieee")
+        acc = tl.dot(a, tl.load(at, mask=j < n, other=0.0), acc, input_precision="ieee", out_dtype=ACC)
     tl.store(out + i * n + j, acc, mask=(i < r) & (j < n))
 
 
-def products(b, b_n, step, *, transposed):
+def products(b, b_n, step, *, transposed, acc=tl.float32, dtype=torch.float32):
     def answer(x, y):
         (r, d), n = x.shape, len(y) if transposed else y.shape[1]
-        out = filled(r, n)
-        x, y = tensor(x * (d**-0.5 if transposed else 1.0)), tensor(y)
-        _products[triton.cdiv(r, b), triton.cdiv(n, b_n)](x, y, out, r, n, D=d, STEP=step, B=b, B_N=b_n, TRANSPOSED=transposed)
+        out = filled(r, n, dtype=dtype)
+        grid = (triton.cdiv(r, b), triton.cdiv(n, b_n))
+        x, y = tensor(x * (d**-0.5 if transposed else 1.0), dtype), tensor(y, dtype)
+        _products[grid](x, y, out, r, n, D=d, ACC=acc, STEP=step, B=b, B_N=b_n, TRANSPOSED=transposed)
         return out
 
     return answer
+
+
+def product_in_steps(x, w):
+    return products(32, 16, 16, transposed=False, acc=tl.float64, dtype=torch.float64)(x, w).cpu().numpy()
+
+
+def scores_in_steps(x, key):
+    return products(64, 16, 16, transposed=True, acc=tl.float64, dtype=torch.float64)(x, key).cpu().numpy()
 
 
 @triton.jit
@@ -117,12 +178,44 @@ def _whole_attention(query, key, value, out, r, n, scale, CAUSAL: tl.constexpr, 
     tl.store(out + i * D + d[None, :], tl.dot(p, v, input_precision="ieee"), mask=i < r)
 
 
+@triton.jit
+def _divided_attention(query, key, value, out, r, n, CAUSAL: tl.constexpr, D: tl.constexpr, B_Q: tl.constexpr, B_K: tl.constexpr):
+    """One program: B_Q queries; what is kept is the finished output and its log-sum-exp, from the last block to the first."""
+    i, d = tl.program_id(0) * B_Q + tl.arange(0, B_Q)[:, None], tl.arange(0, D)[None, :]
+    q = tl.load(query + i * D + d, mask=i < r, other=0.0)
+    output, lse = tl.zeros([B_Q, D], tl.float64), tl.full([B_Q, 1], -1e30, tl.float64)
+    blocks = tl.cdiv(tl.minimum(n, (tl.program_id(0) + 1) * B_Q) if CAUSAL else n, B_K)
+    for back in range(blocks):
+        j = (blocks - 1 - back) * B_K + tl.arange(0, B_K)
+        at, is_there = j[:, None] * D + d, j[:, None] < n
+        s = tl.dot(q, tl.trans(tl.load(key + at, mask=is_there, other=0.0)), input_precision="ieee")
+        visible = (j[None, :] < n) & (j[None, :] <= i) if CAUSAL else j[None, :] < n
+        s = tl.where(visible, s, -1e30)
+        top = tl.maximum(tl.max(s, 1, keep_dims=True), lse)
+        p = tl.where(visible, tl.exp(s - top), 0.0)
+        new = top + tl.log(tl.exp(lse - top) + tl.sum(p, 1, keep_dims=True))
+        value_part = tl.dot(p, tl.load(value + at, mask=is_there, other=0.0), input_precision="ieee")
+        output = output * tl.exp(lse - new) + value_part * tl.exp(top - new)
+        lse = new
+    tl.store(out + i * D + d, output, mask=i < r)
+
+
 def whole_attention(*, causal):
     def answer(query, key, value):
         (r, d), n, out = query.shape, len(key), filled(*query.shape)
         given = tensor(query), tensor(key), tensor(value), out, r, n, d**-0.5
         _whole_attention[(triton.cdiv(r, 16),)](*given, CAUSAL=causal, D=d, B=16, N=64)
         return out
+
+    return answer
+
+
+def divided_attention(*, causal):
+    def answer(query, key, value):
+        (r, d), n, out = query.shape, len(key), filled64(*query.shape)
+        grid = (triton.cdiv(r, 32),)
+        _divided_attention[grid](tensor64(query * d**-0.5), tensor64(key), tensor64(value), out, r, n, CAUSAL=causal, D=d, B_Q=32, B_K=16)
+        return out.cpu().numpy()
 
     return answer
 
@@ -150,17 +243,47 @@ def parts_at_once(query, key, value, size):
     return outputs, lses
 
 
+@triton.jit
+def _part_from_its_end(query, key, value, outputs, lses, n, size, D: tl.constexpr, B: tl.constexpr):
+    """One program: one part, from its last block to its first; what is kept is the finished output and its log-sum-exp."""
+    part, d = tl.program_id(0), tl.arange(0, D)
+    q = tl.load(query + d)
+    output, lse = tl.zeros([D], tl.float64), -1e30
+    first, stop = part * size, tl.minimum(part * size + size, n)
+    blocks = tl.cdiv(stop - first, B)
+    for back in range(blocks):
+        j = first + (blocks - 1 - back) * B + tl.arange(0, B)
+        at, is_there = j[:, None] * D + d[None, :], j[:, None] < stop
+        s = tl.sum(tl.load(key + at, mask=is_there, other=0.0) * q[None, :], 1)
+        s = tl.where(j < stop, s, -1e30)
+        top = tl.maximum(tl.max(s, 0), lse)
+        p = tl.exp(s - top)
+        new = top + tl.log(tl.exp(lse - top) + tl.sum(p, 0))
+        part_value = tl.sum(p[:, None] * tl.load(value + at, mask=is_there, other=0.0), 0)
+        output = output * tl.exp(lse - new) + part_value * tl.exp(top - new)
+        lse = new
+    tl.store(outputs + part * D + d, output)
+    tl.store(lses + part, lse)
+
+
+def parts_from_their_end(query, key, value, size):
+    (n, d), parts = key.shape, triton.cdiv(len(key), size)
+    outputs, lses = filled64(parts, d), filled64(parts)
+    _part_from_its_end[(parts,)](tensor64(query * d**-0.5), tensor64(key), tensor64(value), outputs, lses, n, size, D=d, B=16)
+    return outputs.cpu().numpy(), lses.cpu().numpy()
+
+
 RIGHT = {
     "causal-tile-counts": [tiles_in_torch],
     "read-overlap-schedule": [lambda: [3, 2, 32, 1.5625], lambda: np.array([3.0, 2.0, 32.0, 50 / 32])],
     "row-lse-kernel": [lse_in_two_passes],
-    "split-keys-kernel": [parts_at_once],
-    "row-sum-kernel": [rows_at_once("sum")],
-    "row-maximum-kernel": [rows_at_once("max")],
-    "softmax-average-kernel": [rows_at_once("average")],
-    "first-dot-kernel": [products(16, 16, 32, transposed=False)],
-    "tile-of-scores-kernel": [products(16, 32, 16, transposed=True)],
-    "attention-kernel": [whole_attention(causal=False)],
-    "causal-attention-kernel": [whole_attention(causal=True)],
-    "repair-row-softmax": [rows_at_once("softmax")],
+    "split-keys-kernel": [parts_at_once, parts_from_their_end],
+    "row-sum-kernel": [rows_at_once("sum"), by_lanes("sum")],
+    "row-maximum-kernel": [rows_at_once("max"), by_lanes("max")],
+    "softmax-average-kernel": [rows_at_once("average"), by_lanes("average")],
+    "first-dot-kernel": [products(16, 16, 32, transposed=False), product_in_steps],
+    "tile-of-scores-kernel": [products(16, 32, 16, transposed=True), scores_in_steps],
+    "attention-kernel": [whole_attention(causal=False), divided_attention(causal=False)],
+    "causal-attention-kernel": [whole_attention(causal=True), divided_attention(causal=True)],
+    "repair-row-softmax": [rows_at_once("softmax"), by_lanes("softmax")],
 }

@@ -15,9 +15,21 @@ def averages_in_torch(query, key, value):
     return (kernel / kernel.sum(-1, keepdim=True)) @ value
 
 
+def chunk_step_by_step(query, key, value, state):
+    state, output = state.copy(), []
+    for q, k, v in zip(query, key, value, strict=True):
+        state += np.outer(k, v)
+        output.append(q @ state)
+    return np.array(output), state
+
+
 def chunk_in_torch(query, key, value, state):
     query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
     return query @ state + (query @ key.mT).tril() @ value, torch.addmm(state, key.mT, value)
+
+
+def write_after_erasing(state, key, value, beta):
+    return (np.eye(len(key)) - beta * np.outer(key, key)) @ state + beta * np.outer(key, value)
 
 
 def write_in_torch(state, key, value, beta):
@@ -84,6 +96,6 @@ RIGHT = {
         r"\sum_{j \le t} \Bigl( \prod_{l=j+1}^{t} a_l \Bigr) k_j v_j^\top + \Bigl( \prod_{l \le t} a_l \Bigr) S_0",
         r"\left( \prod_{l=1}^{t} a_l \right) \left( S_0 + \sum_{j=1}^{t} \frac{1}{\prod_{l=1}^{j} a_l} k_j v_j^\top \right)",
     ],
-    "one-chunk": [chunk_in_torch],
-    "one-delta-write": [write_in_torch],
+    "one-chunk": [chunk_step_by_step, chunk_in_torch],
+    "one-delta-write": [write_after_erasing, write_in_torch],
 }

@@ -1,5 +1,7 @@
 """Right answers to the tasks of lesson lookup: loops, einsum, torch, float32, other algebra."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -26,6 +28,14 @@ def hard_as_a_cold_softmax(query, key, value):
 def features_in_torch_float32(x, w_query, w_key, w_value):
     x, w_query, w_key, w_value = (torch.tensor(array, dtype=torch.float32) for array in (x, w_query, w_key, w_value))
     return w_query @ w_key.mT @ (x.mT @ x) @ w_value
+
+
+def miss_point_by_point(x, y, h):
+    squares = []
+    for i in range(len(x)):
+        others = [(math.exp(-0.5 * ((x[i] - x[j]) / h) ** 2), y[j]) for j in range(len(x)) if j != i]
+        squares.append((sum(s * v for s, v in others) / sum(s for s, _ in others) - y[i]) ** 2)
+    return math.sqrt(sum(squares) / len(squares))
 
 
 def miss_in_float32_torch(x, y, h):
@@ -55,6 +65,6 @@ RIGHT = {
         r"\tfrac{1}{h^2} \sum_i \alpha_i v_{ia} (k_{ib} - q_b) - \tfrac{1}{h^2} z_a \sum_i \alpha_i (k_{ib} - q_b)",
         r"\left( \frac{1}{h^2} \sum_i \alpha_i (v_i - z)^\top (k_i - q) \right)_{ab}",
     ],
-    "miss-of-a-width": [miss_in_float32_torch],
+    "miss-of-a-width": [miss_point_by_point, miss_in_float32_torch],
     "share-of-a-match": [r"\ln p - \ln (1 - p) + \ln (m - 1)", r"\ln \left( \frac{m - 1}{1/p - 1} \right)"],
 }

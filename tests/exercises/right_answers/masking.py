@@ -14,16 +14,27 @@ def weights_by_the_logsumexp(scores, mask):
     return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300)).float()
 
 
+def scores_in_float32(scores, past, window, length):
+    band = np.tri(*scores.shape, past) - np.tri(*scores.shape, past - window - 1)
+    with np.errstate(divide="ignore"):
+        return (scores + np.log(band * (np.arange(scores.shape[1]) < length))).astype(np.float32)
+
+
 def scores_row_by_row_in_lists(scores, past, window, length):
     rows = []
     for at, row in enumerate(scores.tolist(), start=past):
         first, last = max(0, at - window), min(at, length - 1)
         rows.append([score if first <= j <= last else -math.inf for j, score in enumerate(row)])
-    return torch.tensor(rows, dtype=torch.float32)
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def influence_by_loops(still, moved):
+    found = [[max(abs(a - b) for a, b in zip(row, other[i], strict=True)) for other in moved] for i, row in enumerate(still)]
+    return np.array(found, dtype=np.float32)
 
 
 def influence_in_torch(still, moved):
-    return (torch.from_numpy(moved).transpose(0, 1) - torch.from_numpy(still)[:, None]).abs().amax(dim=2).float()
+    return (torch.from_numpy(moved).transpose(0, 1) - torch.from_numpy(still)[:, None]).abs().amax(dim=2)
 
 
 def cached_in_float32_torch(query, key, value):
@@ -45,13 +56,20 @@ def leaks_in_torch(x, kind):
         step = np.zeros_like(x)
         step[j] = [0.9, 1.1, -1.0, 0.8]
         columns.append(torch.tensor(layer(x + step, kind) - before).abs().amax(dim=1))
-    return (torch.stack(columns, dim=1) > 1e-6).triu(1).float()
+    return (torch.stack(columns, dim=1) > 1e-6).triu(1).double()
+
+
+def leaks_in_float32(x, kind):
+    steps = np.random.default_rng(1).normal(size=x.shape)
+    changes = [layer(x + np.where(np.arange(len(x))[:, None] == j, steps, 0.0), kind) - layer(x, kind) for j in range(len(x))]
+    found = np.linalg.norm(np.stack(changes, axis=1), axis=2) > 1e-6
+    return np.triu(found, k=1).astype(np.float32)
 
 
 RIGHT = {
     "masked-weights": [weights_by_the_logsumexp],
     "read-mask": [lambda: [6, 4, 3], lambda: np.array([2 + 1 + 1 + 1 + 1, 4, 3])],
-    "combined-masks": [scores_row_by_row_in_lists],
+    "combined-masks": [scores_in_float32, scores_row_by_row_in_lists],
     "window-counts": [lambda: (772, math.ceil(99 / 7)), lambda: [sum(min(i, 7) + 1 for i in range(100)), 15]],
     "large-enough-fill": [lambda r, epsilon: log(r) + log(1 - epsilon) - log(epsilon), lambda r, epsilon: log(r / epsilon - r)],
     "repair-cached-causal-mask": [cached_in_float32_torch],
@@ -60,7 +78,7 @@ RIGHT = {
         lambda w_j, w_all, v_j, z: w_j * (v_j - z) / w_all,
         lambda w_j, w_all, v_j, z: -w_j / w_all * z + w_j * v_j / w_all,
     ],
-    "leak-test": [leaks_in_torch],
+    "leak-test": [leaks_in_torch, leaks_in_float32],
     "masked-softmax": [
         [
             r"\frac{e^{M_j + s_j}}{\sum_{i=1}^{n} e^{M_i + s_i}}",
@@ -83,5 +101,5 @@ RIGHT = {
         r"-w_l \tilde{z} + \sum_{j \in A} [j = l] w_j v_j",
         r"\begin{cases} w_l (v_l - \tilde{z}) & l \in A \\ -w_l \tilde{z} & l \notin A \end{cases}",
     ],
-    "who-moves-whom": [influence_in_torch],
+    "who-moves-whom": [influence_by_loops, influence_in_torch],
 }

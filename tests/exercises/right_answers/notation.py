@@ -15,7 +15,14 @@ def weights_in_torch(query, key):
     query, key = torch.from_numpy(query), torch.from_numpy(key)
     scores = key.mT @ query / math.sqrt(query.shape[0])
     hidden = torch.ones_like(scores, dtype=torch.bool).tril(-1)
-    return torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=0).float()
+    return torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=0)
+
+
+def weights_in_float32(query, key):
+    scores = key.T.astype(np.float32) @ query.astype(np.float32) / np.float32(math.sqrt(len(key)))
+    scores[np.tril_indices(len(scores), -1)] = -np.inf
+    terms = np.exp(scores - scores.max(axis=0, keepdims=True))
+    return terms / terms.sum(axis=0, keepdims=True)
 
 
 def row_by_slices():
@@ -30,5 +37,5 @@ RIGHT = {
     "hidden-in-columns": [lambda: [4, 3, 1], lambda: np.array([4.0, 3.0, 1.0])],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0])],
     "columns-to-rows": [rows_in_torch],
-    "repair-column-mask": [weights_in_torch],
+    "repair-column-mask": [weights_in_torch, weights_in_float32],
 }

@@ -26,10 +26,24 @@ def divisors_in_torch(query, key):
     return torch.where(torch.maximum(scaled, 1 / scaled) < torch.maximum(plain, 1 / plain), root, torch.tensor(1.0))
 
 
+def divisors_from_the_covariance_of_keys(query, key):
+    found = []
+    for q, k in zip(query, key, strict=True):
+        spread = np.einsum("ia,ab,ib->i", q, np.cov(k, rowvar=False, bias=True), q).mean()
+        found.append(q.shape[1] ** 0.5 if spread**2 > q.shape[1] else 1.0)
+    return np.array(found)
+
+
 def start_in_torch(x, w_query, w_key):
     x, w_query, w_key = (torch.tensor(each, dtype=torch.float32) for each in (x, w_query, w_key))
     scores = x @ w_query @ (x @ w_key).mT / w_query.shape[1] ** 0.5
     return w_query * scores.var(dim=1, correction=0).mean() ** -0.5
+
+
+def start_from_squared_leads(x, w_query, w_key):
+    scores = np.einsum("ia,ab,cb,jc->ij", x, w_query, w_key, x) / math.sqrt(w_key.shape[1])
+    leads = scores[:, :, None] - scores[:, None, :]
+    return w_query / math.sqrt((leads**2).mean() / 2)
 
 
 def lifted_in_torch(g):
@@ -38,10 +52,16 @@ def lifted_in_torch(g):
     return torch.where(lengths >= 0.01, g, torch.nn.functional.normalize(g, dim=1) * lengths.mean())
 
 
+def lifted_row_by_row(g):
+    lengths = [math.hypot(*row) for row in g]
+    mean = sum(lengths) / len(lengths)
+    return np.array([row if length >= 0.01 or length == 0 else row * (mean / length) for row, length in zip(g, lengths, strict=True)])
+
+
 RIGHT = {
     "start-score-variance": [lambda: (768 * 2 / (768 + 64)) ** 2, lambda: torch.tensor(64 * (768 * 6 / 832 / 3) ** 2 / 64)],
     "twin-with-split-factor": [lambda: 0.2, lambda: np.float32(0.8 * 16**-0.5)],
-    "where-the-scale-helps": [divisors_in_torch],
+    "where-the-scale-helps": [divisors_in_torch, divisors_from_the_covariance_of_keys],
     "sampled-row-spread": [
         r"v - \frac{1}{n^2} \left( n v + n (n - 1) c \right)",
         r"v - \frac{1}{n^2} \sum_{i=1}^{n} \left( v - c + \sum_{j=1}^{n} c \right)",
@@ -55,8 +75,8 @@ RIGHT = {
     "query-weights-gradient": [r"(c\, K^\top D^\top X)^\top", r"c\, (D^\top X)^\top K"],
     "correlated-entries-variance": [r"d_k (1 - \rho^2) + d_k^2 \rho^2", r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)"],
     "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}"],
-    "unit-row-variance": [start_in_torch],
-    "lift-the-silent": [lifted_in_torch],
+    "unit-row-variance": [start_in_torch, start_from_squared_leads],
+    "lift-the-silent": [lifted_in_torch, lifted_row_by_row],
     "weights-under-a-scale": [
         r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",
         r"\tfrac{1}{c} w_i \left( \ln w_i - \sum_l w_l \ln w_l \right)",

@@ -54,6 +54,11 @@ def weights_in_torch(table):
     return torch.softmax(tokens @ tokens.T / table.shape[0] ** 0.5, dim=1).float()
 
 
+def turned_as_complex_numbers(a, b, cos, sin):
+    z = (a + 1j * b) * (cos + 1j * sin)
+    return z.real, z.imag
+
+
 def turned_in_float32(a, b, cos, sin):
     a, b, cos, sin = (torch.tensor(x, dtype=torch.float32) for x in (a, b, cos, sin))
     return cos * a - sin * b, sin * a + cos * b
@@ -81,5 +86,5 @@ RIGHT = {
         r"\sum_{c=1}^{d_k} \frac{(x W_K)_c (W_Q^\top)_c + (x W_Q)_c (W_K^\top)_c}{\sqrt{d_k}}",
     ],
     "scores-of-shuffled-words": [r"(\Pi S^\top \Pi^\top)^\top", r"\Pi (\Pi S^\top)^\top"],
-    "turn-of-a-pair": [turned_in_float32],
+    "turn-of-a-pair": [turned_as_complex_numbers, turned_in_float32],
 }

@@ -1,7 +1,14 @@
 """Right answers to the tasks of lesson softmax: loops, einsum, torch, float32, other algebra."""
 
+import numpy as np
 import sympy
 import torch
+
+
+def softmax_in_float32(scores, axis):
+    row_max = scores.max(axis, keepdims=True)
+    unnormalised = np.exp((scores - row_max).astype(np.float32))
+    return np.divide(unnormalised, np.expand_dims(unnormalised.sum(axis), axis))
 
 
 def softmax_in_torch(scores, axis):
@@ -14,7 +21,12 @@ def jacobian_in_torch(scores, temperature):
     z = torch.from_numpy(scores) / temperature
     terms = (z - z.amax(-1, keepdim=True)).exp()
     s = terms / terms.sum(-1, keepdim=True)
-    return (torch.diag_embed(s) - s.unsqueeze(-1) @ s.unsqueeze(-2)).float() / temperature
+    return (torch.diag_embed(s) - s.unsqueeze(-1) @ s.unsqueeze(-2)) / temperature
+
+
+def jacobian_in_float32(scores, temperature):
+    s = softmax_in_float32(scores / temperature, -1).astype(np.float32)
+    return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :]) / np.float32(temperature)
 
 
 def tempered_in_torch(scores, temperature):
@@ -25,26 +37,40 @@ def tempered_in_torch(scores, temperature):
 
 def vjp_in_torch(weights, d_weights):
     weights, d_weights = torch.tensor(weights), torch.tensor(d_weights)
-    return torch.addcmul(weights * d_weights, weights, (weights * d_weights).sum(-1, keepdim=True), value=-1).float()
+    return torch.addcmul(weights * d_weights, weights, (weights * d_weights).sum(-1, keepdim=True), value=-1)
+
+
+def vjp_in_float32(weights, d_weights):
+    s, g = weights.astype("float32"), d_weights.astype("float32")
+    return s * (g - (s * g).sum(-1, keepdims=True))
 
 
 def lse_in_torch(blocks):
     top = torch.tensor(max(float(block.max()) for block in blocks))
-    return top + sum(torch.exp(torch.from_numpy(block) - top).sum() for block in blocks).log().float()
+    return top + sum(torch.exp(torch.from_numpy(block) - top).sum() for block in blocks).log()
+
+
+def lse_in_float32(blocks):
+    row_max, row_sum = np.float32(-np.inf), np.float32(0)
+    for block in blocks:
+        new_max = np.float32(max(row_max, block.max()))
+        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block.astype(np.float32) - new_max).sum()
+        row_max = new_max
+    return row_max + np.log(row_sum)
 
 
 RIGHT = {
     "stable-softmax": [softmax_in_torch],
     "entropy-by-hand": [lambda: 0.868, lambda: sympy.log(6) - sympy.Rational(2, 3) * sympy.log(4)],
     "log-softmax-derivative": [lambda s_i, s_j, delta_ij: -(s_j - delta_ij), lambda s_i, s_j, delta_ij: s_i * (delta_ij - s_j) / s_i],
-    "softmax-jacobian": [jacobian_in_torch],
+    "softmax-jacobian": [jacobian_in_torch, jacobian_in_float32],
     "repair-softmax-temperature": [tempered_in_torch],
     "entropy-as-scores-sharpen": [
         r"-\frac{\beta}{2} \sum_i \sum_j s_i s_j (z_i - z_j)^2",
         r"-\beta \sum_i s_i z_i \left( z_i - s \cdot z \right)",
     ],
-    "pull-back-one-row": [vjp_in_torch],
-    "lse-over-blocks": [lse_in_torch],
+    "pull-back-one-row": [vjp_in_torch, vjp_in_float32],
+    "lse-over-blocks": [lse_in_torch, lse_in_float32],
     "tempered-cross-entropy-gradient": [
         lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,

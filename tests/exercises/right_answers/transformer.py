@@ -1,7 +1,15 @@
 """Right answers to the tasks of lesson transformer: loops, torch, float32, other algebra."""
 
+import math
+
+import numpy as np
 import torch
 from torch.nn import functional
+
+
+def norm_by_length(x, gain, eps):
+    d = x.shape[-1]
+    return np.sqrt(d) * x / np.sqrt(np.einsum("...i,...i->...", x, x) + d * eps)[..., None] * gain
 
 
 def norm_in_torch(x, gain, eps):
@@ -9,8 +17,29 @@ def norm_in_torch(x, gain, eps):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain
 
 
+def allowed_by_places(new, kept):
+    return (np.arange(kept + new) <= kept + np.arange(new)[:, None]).astype(float)
+
+
 def allowed_in_torch(new, kept):
     return torch.ones(new, kept + new).tril(kept)
+
+
+def block_row_by_row(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, w_gate, w_in, w_out):
+    def normed(row, gain):
+        return row * gain / math.sqrt((row @ row) / len(row) + 1e-5)
+
+    read = np.array([normed(row, gain_attention) for row in x])
+    found = []
+    for place, row in enumerate(read):
+        seen = read[: place + 1]
+        scores = seen @ w_key @ (row @ w_query) / math.sqrt(w_key.shape[1])
+        terms = np.exp(scores - scores.max())
+        stream = x[place] + terms @ (seen @ w_value) / terms.sum() @ w_output
+        own = normed(stream, gain_hidden)
+        z = own @ w_gate
+        found.append(stream + (z * (1 + np.tanh(z / 2)) / 2 * (own @ w_in)) @ w_out)
+    return np.array(found)
 
 
 def block_in_torch(*arrays):
@@ -21,6 +50,15 @@ def block_in_torch(*arrays):
     x = x + scores.masked_fill(hidden, -torch.inf).softmax(-1) @ (read @ w_value) @ w_output
     read = functional.rms_norm(x, x.shape[-1:], gain_hidden, 1e-5)
     return x + (functional.silu(read @ w_gate) * (read @ w_in)) @ w_out
+
+
+def backward_by_jacobian(x, gain, eps, d_output):
+    d, found = x.shape[-1], np.empty_like(x)
+    for place in np.ndindex(x.shape[:-1]):
+        row, root = x[place], math.sqrt((x[place] ** 2).mean() + eps)
+        jacobian = np.eye(d) / root - np.outer(row, row) / (d * root**3)
+        found[place] = jacobian @ (gain * d_output[place])
+    return found
 
 
 def backward_in_torch(x, gain, eps, d_output):
@@ -47,10 +85,10 @@ def chances_in_torch(logits, temperature, share):
 
 
 RIGHT = {
-    "rms-norm-row": [norm_in_torch],
-    "causal-mask-behind-kept": [allowed_in_torch],
-    "pre-norm-block": [block_in_torch],
-    "rms-norm-backward": [backward_in_torch],
+    "rms-norm-row": [norm_by_length, norm_in_torch],
+    "causal-mask-behind-kept": [allowed_by_places, allowed_in_torch],
+    "pre-norm-block": [block_row_by_row, block_in_torch],
+    "rms-norm-backward": [backward_by_jacobian, backward_in_torch],
     "llama-parameters": [lambda: 134_515_008, lambda: 576 * (49152 + 1) + 30 * 576 * (576 * 8 / 3 + 3 * 1536 + 2)],
     "stream-size-at-depth": [lambda: (7**0.5, (65 / 64) ** 0.5), lambda: [2.646, 1.008]],
     "repair-next-word-loss": [loss_in_torch],

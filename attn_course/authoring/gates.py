@@ -220,7 +220,7 @@ def _right_answer_problems(written: Written, tasks: "Sequence[Task]") -> Iterato
         found = runpy.run_path(str(written.root / file))["RIGHT"]
     except FileNotFoundError:
         if tasks:
-            yield Problem(file, None, "missing; wanted RIGHT = {id of a task: [another right answer, ...]}")
+            yield Problem(file, None, "missing; wanted RIGHT = {id of a task: [two or more right answers, ...]}")
         return
     except Exception as error:
         yield _not_loaded(written, file, error)

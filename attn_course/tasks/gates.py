@@ -27,6 +27,7 @@ from attn_course.tasks.run import Result
 from attn_course.tasks.wording import SECRET
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
+MIN_RIGHT_ANSWERS = 2
 TOLD = ("this is the mistake “", "this may be the mistake “")  # how a verdict names a known wrong answer
 FILLS = (-30.0, -60.0, -1e4, -1e9)  # in the place of minus infinity
 COUNTS_FOR_NOTHING = 750.0  # a score so far below all others has the weight 0 in float64
@@ -348,9 +349,9 @@ def _changed(results: Sequence[Result], change: Callable[..., Any]) -> list[Resu
 
 
 def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
-    """Right answers that are written in other ways than the solution pass; of a function, with it, also in torch and in float32."""
-    if not functions:
-        return ["wanted a right answer that is written in another way than the solution, got none"]
+    """Right answers that are written in other ways pass: two or more; of a function also in torch and in float32."""
+    if len(functions) < MIN_RIGHT_ANSWERS:
+        return [f"wanted {MIN_RIGHT_ANSWERS} or more differently written right answers, got {len(functions)}"]
     found = []
     benches = [bench_of(task, seed) for seed in SEEDS]
     for function in functions:
@@ -365,7 +366,7 @@ def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
         found.append("wanted right answers that are written differently, got one twice")
     inputs = task.cases(np.random.default_rng(0))[0].inputs.values()
     with np.errstate(all="ignore"):
-        results = [function(*inputs) for function in (task.answer, *functions)]
+        results = [function(*inputs) for function in functions]
     first = [result[-1] if isinstance(result, tuple) else result for result in results]
     forms = {"ndarray" if isinstance(item, np.ndarray | float) else type(item).__name__ for item in first}
     forms |= {str(getattr(item, "dtype", "float64")).removeprefix("torch.") for item in first}

@@ -218,7 +218,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "no right answers": (
         [(RIGHT_PY, None)],
-        [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [another right answer, ...]}}"],
+        [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [two or more right answers, ...]}}"],
     ),
     "a change that does not apply": (
         [(TASKS_PY, "x.mean -> x.max", "x.std -> x.max")],

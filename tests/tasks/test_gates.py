@@ -143,17 +143,18 @@ def wrong_at_the_end(x):
 @pytest.mark.parametrize(
     ("functions", "problem"),
     [
-        ([], "wanted a right answer that is written in another way than the solution, got none"),
+        ([], "wanted 2 or more differently written right answers, got 0"),
+        ([in_numpy], "wanted 2 or more differently written right answers, got 1"),
         ([in_numpy, in_torch, in_torch_too], "wanted right answers that are written differently, got one twice"),
         (
             [in_torch, wrong_at_the_end, in_numpy],
             "the right answer wrong_at_the_end is refused: task repair-a-mean (Repair a mean): my_mean",
         ),
-        ([in_numpy], "wanted right answers in NumPy and in torch, in float32 and in float64; none gives Tensor or float32"),
+        ([in_numpy, REPAIR.answer], "wanted right answers in NumPy and in torch, in float32 and in float64; none gives Tensor or float32"),
     ],
 )
 def test_right_answers_that_are_too_few_alike_or_refused_are_reported(functions, problem):
-    assert gates.right_answer_problems(REPAIR, [in_torch]) == []
+    assert gates.right_answer_problems(REPAIR, [in_numpy, in_torch]) == []
     (found,) = gates.right_answer_problems(REPAIR, functions)
     assert found.startswith(problem)
     assert "\n" not in found

@@ -11,6 +11,11 @@ def _softmax(scores, axis=-1):
     return terms / terms.sum(axis=axis, keepdims=True)
 
 
+def forms_with_einsum(w_query, w_key, n_heads):
+    q, k = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key))
+    return np.einsum("ahc,bhc->hab", q / np.sqrt(q.shape[2]), k)
+
+
 def forms_in_torch(w_query, w_key, n_heads):
     q, k = (torch.tensor(w, dtype=torch.float32).unflatten(1, (n_heads, -1)).transpose(0, 1) for w in (w_query, w_key))
     return q @ k.mT * q.shape[2] ** -0.5
@@ -26,14 +31,29 @@ def columns_in_torch(tokens, w_query, w_key):
     return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
 
 
+def backward_with_einsum(w_query, w_key, d_form):
+    return np.einsum("ab,bc->ac", d_form, w_key), np.einsum("ab,ac->bc", d_form, w_query)
+
+
 def backward_in_float32(w_query, w_key, d_form):
     w_query, w_key, d_form = (torch.from_numpy(a).float() for a in (w_query, w_key, d_form))
     return d_form.matmul(w_key), (w_query.T @ d_form).T
 
 
+def bias_by_values(weights, b_value, w_output):
+    return weights @ np.tile(b_value, (weights.shape[1], 1)) @ w_output
+
+
 def bias_in_torch(weights, b_value, w_output):
     weights, b_value, w_output = (torch.from_numpy(a).float() for a in (weights, b_value, w_output))
     return weights.sum(1, keepdim=True) * (b_value @ w_output)
+
+
+def joint_from_the_right(w_key, w_value, d_latent):
+    both = np.hstack([w_key, w_value])
+    up = np.linalg.svd(both)[2][:d_latent]
+    squeezed = both @ up.T @ up
+    return squeezed[:, : w_key.shape[1]], squeezed[:, w_key.shape[1] :]
 
 
 def joint_in_torch(w_key, w_value, d_latent):
@@ -59,9 +79,26 @@ def decoupled_with_keys_written_out(query, query_rope, latent, key_rope, w_key_u
     return np.array(queries) @ np.array(keys).T / math.sqrt(len(keys[0]))
 
 
+def decoupled_by_distance(query, query_rope, latent, key_rope, w_key_up):
+    past = len(latent) - len(query)
+    scores = query @ w_key_up.T @ latent.T
+    for i, j in np.ndindex(*scores.shape):
+        scores[i, j] += _turned(query_rope[i], past + i - j) @ key_rope[j]
+    return scores / np.sqrt(query.shape[1] + query_rope.shape[1])
+
+
 def decoupled_in_float32(query, query_rope, latent, key_rope, w_key_up):
     scores = decoupled_with_keys_written_out(query, query_rope, latent, key_rope, w_key_up)
     return torch.from_numpy(scores).float()
+
+
+def step_with_one_wide_key(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
+    n_heads, d_head = query.shape
+    absorbed = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, n_heads, d_head))
+    scores = np.hstack([absorbed, query_rope]) @ np.hstack([latent, key_rope]).T
+    averages = _softmax(scores * (d_head + query_rope.shape[1]) ** -0.5) @ latent
+    maps = np.einsum("chv,hvd->hcd", w_value_up.reshape(latent.shape[1], n_heads, -1), w_output.reshape(n_heads, -1, w_output.shape[1]))
+    return absorbed, averages, np.einsum("hc,hcd->d", averages, maps)
 
 
 def step_in_torch(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
@@ -106,19 +143,19 @@ def step_with_keys_made(query, latent, up_key, up_value):
 
 
 RIGHT = {
-    "absorbed-head-matrices": [forms_in_torch],
+    "absorbed-head-matrices": [forms_with_einsum, forms_in_torch],
     "repair-columns-attention": [columns_by_rows, columns_in_torch],
-    "absorbed-matrix-backward": [backward_in_float32],
-    "value-bias-contribution": [bias_in_torch],
+    "absorbed-matrix-backward": [backward_with_einsum, backward_in_float32],
+    "value-bias-contribution": [bias_by_values, bias_in_torch],
     "read-bilinear-form": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
     "latent-cache-size": [lambda: (48 * 352 * 2 / 1000, 352 / 160), lambda: (33.79, 2.2)],
-    "joint-key-value-compression": [joint_in_torch],
+    "joint-key-value-compression": [joint_from_the_right, joint_in_torch],
     "absorption-break-even": [
         lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + 2 * t * c - t * (k + v)),
         lambda t, c, k, v: 1 / (1 / t + 2 / (k + v) - 1 / c),
     ],
-    "repair-decoupled-scores": [decoupled_in_float32],
-    "latent-decoding-step": [step_in_torch],
+    "repair-decoupled-scores": [decoupled_by_distance, decoupled_in_float32],
+    "latent-decoding-step": [step_with_one_wide_key, step_in_torch],
     "head-with-biases-absorbed": [absorbed_with_a_constant_feature, absorbed_in_torch],
     "step-among-latents": [step_head_by_head, step_with_keys_made],
     "key-with-rotary-part": [wide_by_blocks, wide_in_torch],

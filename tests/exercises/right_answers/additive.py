@@ -6,6 +6,15 @@ import numpy as np
 import torch
 
 
+def additive_by_loops(query, key, value, w_query, w_key, w_score):
+    output = np.empty((*query.shape[:-1], value.shape[-1]))
+    for index in np.ndindex(query.shape[:-1]):
+        scores = [w_score @ np.tanh(query[index] @ w_query + k @ w_key) for k in key[index[:-1]]]
+        terms = [math.exp(score - max(scores)) for score in scores]
+        output[index] = sum(term * v for term, v in zip(terms, value[index[:-1]], strict=True)) / sum(terms)
+    return output
+
+
 def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
     parts = (query, key, value, w_query, w_key, w_score)
     query, key, value, w_query, w_key, w_score = (torch.tensor(part, dtype=torch.float32) for part in parts)
@@ -84,7 +93,7 @@ def concat_in_torch(query, key, weight, bias, w_score):
 RIGHT = {
     "scores-by-network": [network_key_by_key, network_in_float32],
     "nearest-key-by-product": [nearest_by_the_distance, nearest_by_a_lifted_key],
-    "additive-attention": [additive_in_torch_float32],
+    "additive-attention": [additive_by_loops, additive_in_torch_float32],
     "largest-additive-weight": [lambda: 0.827, lambda: np.exp(2.5) / (np.exp(2.5) + 31 * np.exp(-2.5))],
     "query-key-interaction": [lambda v, t, a, b: 2 * a * b * v * (t**3 - t), lambda v, t, a, b: -2 * v * t * (1 - t) * (1 + t) * a * b],
     "concatenated-scores": [concat_in_float32, concat_in_torch],

@@ -7,6 +7,14 @@ import sympy
 import torch
 
 
+def attention_with_einsum(query, key, value, is_real):
+    hidden = np.zeros(is_real.shape)
+    hidden[~is_real] = -np.inf
+    scores = np.einsum("bid,bjd->bij", query * query.shape[-1] ** -0.5, key) + hidden[:, None, :]
+    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
+    return np.einsum("bij,bja->bia", weights, value)
+
+
 def sums_row_by_row(query, key, value):
     rows = []
     for q in query:
@@ -124,7 +132,7 @@ def attention_in_torch(query, key, value, is_real):
 
 
 RIGHT = {
-    "scaled-attention": [attention_in_torch],
+    "scaled-attention": [attention_with_einsum, attention_in_torch],
     "repair-transposed-weights": [sums_row_by_row, sums_in_torch],
     "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal],
     "read-attention-map": [lambda: [1, 2, 0.95], lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10])],

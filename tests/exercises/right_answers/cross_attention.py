@@ -8,7 +8,24 @@ import torch
 
 def cross_in_torch(x, y, w_query, w_key, w_value):
     x, y, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, y, w_query, w_key, w_value))
-    return torch.softmax(x @ w_query @ (y @ w_key).T / w_key.shape[1] ** 0.5, dim=-1).float() @ (y @ w_value).float()
+    return torch.softmax(x @ w_query @ (y @ w_key).T / w_key.shape[1] ** 0.5, dim=-1) @ (y @ w_value)
+
+
+def cross_in_float32(x, y, w_query, w_key, w_value):
+    x, y, w_query, w_key, w_value = (array.astype(np.float32) for array in (x, y, w_query, w_key, w_value))
+    scores = x @ w_query @ (y @ w_key).T / np.float32(math.sqrt(w_key.shape[1]))
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True) @ (y @ w_value)
+
+
+def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
+    added = np.where(np.arange(key.shape[1]) < source_lengths[:, None], 0.0, -np.inf)
+    scores = np.einsum("bid,bjd->bij", query, key) / query.shape[2] ** 0.5 + added[:, None]
+    terms = np.exp(scores - scores.max(axis=2, keepdims=True))
+    output = np.einsum("bij,bja,bi->bia", terms, value, 1 / terms.sum(axis=2))
+    for row, length in zip(output, target_lengths, strict=True):
+        row[length:] = 0
+    return output
 
 
 def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target_lengths):
@@ -61,6 +78,19 @@ def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
     return gradient
 
 
+def writer_with_a_while_loop(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    rows, token = [], start
+    while len(rows) < len(positions):
+        x = (embeddings[token] + positions[len(rows)])[None, :]
+        scores = (x @ w_query) @ (y @ w_key).T / math.sqrt(w_key.shape[1])
+        weights = np.exp(scores) / np.exp(scores).sum()
+        rows.append(((x + weights @ y @ w_value) @ w_output)[0])
+        token = np.argmax(rows[-1])
+        if token == end:
+            return np.array(rows)
+    return np.array(rows)
+
+
 def writer_in_torch(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
     y, w_query, w_key, w_value, embeddings, positions, w_output = (
         torch.tensor(a) for a in (y, w_query, w_key, w_value, embeddings, positions, w_output)
@@ -74,7 +104,12 @@ def writer_in_torch(y, w_query, w_key, w_value, embeddings, positions, w_output,
         tokens.append(int(torch.argmax(rows[-1])))
         if tokens[-1] == end:
             break
-    return torch.stack(rows).float()
+    return torch.stack(rows)
+
+
+def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    arrays = (y, w_query, w_key, w_value, embeddings, positions, w_output)
+    return writer_with_a_while_loop(*(array.astype(np.float32) for array in arrays), start, end)
 
 
 def asked_one_by_one(x, y, w_query, w_key, w_value, visible):
@@ -97,8 +132,8 @@ def asked_in_torch_float32(x, y, w_query, w_key, w_value, visible):
 RIGHT = {
     "ask-the-source": [asked_one_by_one, asked_in_torch_float32],
     "output-without-a-key": [r"\left(z - p_j v_j\right) / (1 - p_j)", r"z + \frac{p_j}{1 - p_j} (z - v_j)"],
-    "cross-attention": [cross_in_torch],
-    "repair-padding-both-sides": [padded_in_torch_float32_row_by_row],
+    "cross-attention": [cross_in_torch, cross_in_float32],
+    "repair-padding-both-sides": [padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
     "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32],
     "source-gradient": [source_gradient_in_torch_float32, source_gradient_by_jacobians],
     "context-slope": [
@@ -107,7 +142,7 @@ RIGHT = {
     ],
     "source-cache-flops": [lambda: [153_600.0, 4_224.0, 280_320.0], lambda: np.array([1536.0, 42.24, 2803.2]) * 100],
     "read-date-alignment": [lambda: [2, 3, 0.18, 0.389], lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18])],
-    "greedy-decoding": [writer_in_torch],
+    "greedy-decoding": [writer_in_torch, writer_in_float32],
     "gradient-of-source-row": [
         r"\left( \frac{dS^\top Q W_K^\top}{\sqrt{d_k}} + P^\top dZ W_V^\top \right)_j",
         r"\frac{\sum_i dS_{ij} Q_i}{\sqrt{d_k}} W_K^\top + \Bigl( \sum_l P_{lj} dZ_l \Bigr) W_V^\top",

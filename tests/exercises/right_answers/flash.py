@@ -1,7 +1,15 @@
 """Right answers to the tasks of lesson flash: loops, einsum, torch, float32, other algebra."""
 
+import math
+
 import numpy as np
 import torch
+
+
+def merge_with_zero_for_nan(m_a, l_a, a_a, m_b, l_b, a_b):
+    m = np.where(m_a > m_b, m_a, m_b)
+    first, second = (np.nan_to_num(np.exp(old - m), nan=0.0) for old in (m_a, m_b))
+    return m, first * l_a + second * l_b, np.einsum("i,ij->ij", first, a_a) + np.einsum("i,ij->ij", second, a_b)
 
 
 def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
@@ -10,6 +18,16 @@ def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
     shift = m.masked_fill(m.isneginf(), 0.0)
     first, second = (m_a - shift).exp(), (m_b - shift).exp()
     return m, first * l_a + second * l_b, first.unsqueeze(1) * a_a + second.unsqueeze(1) * a_b
+
+
+def stream_normalised_as_it_goes(query, key_blocks, value_blocks):
+    output, lse = np.zeros((len(query), value_blocks[0].shape[1])), np.full(len(query), -np.inf)
+    for key, value in zip(key_blocks, value_blocks, strict=True):
+        scores = query @ key.T / math.sqrt(key.shape[1])
+        new = np.logaddexp(lse, np.logaddexp.reduce(scores, axis=1))
+        output = output * np.exp(lse - new)[:, None] + np.exp(scores - new[:, None]) @ value
+        lse = new
+    return output, lse
 
 
 def stream_in_torch(query, key_blocks, value_blocks):
@@ -24,6 +42,16 @@ def stream_in_torch(query, key_blocks, value_blocks):
     return acc / total, (m + total.log())[:, 0]
 
 
+def loop_that_keeps_lse(query, key, value, block):
+    output, lse = 0.0, np.full((len(query), 1), -np.inf)
+    for start in range(0, len(key), block):
+        scores = query @ key[start : start + block].T / query.shape[1] ** 0.5
+        new = np.logaddexp(lse, np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        output = output * np.exp(lse - new) + np.exp(scores - new) @ value[start : start + block]
+        lse = new
+    return output
+
+
 def loop_in_torch(query, key, value, block):
     query, key, value = (torch.from_numpy(x).float() for x in (query, key, value))
     m, total, acc = torch.full((len(query), 1), -torch.inf), torch.zeros(len(query), 1), torch.zeros(len(query), value.shape[1])
@@ -33,6 +61,12 @@ def loop_in_torch(query, key, value, block):
         p, shrink = (scores - new).exp(), (m - new).exp()
         m, total, acc = new, total * shrink + p.sum(1, keepdim=True), acc * shrink + p @ values
     return acc / total
+
+
+def tile_with_einsum(scores, value, d_output, output, lse, d_lse):
+    p = np.exp((scores.T - lse).T)
+    through_lse = np.einsum("i,ij->ij", d_lse, p)
+    return np.einsum("ij,ic,jc->ij", p, d_output, value) - np.einsum("ij,ic,ic->ij", p, d_output, output) + through_lse
 
 
 def tile_in_torch(scores, value, d_output, output, lse, d_lse):
@@ -70,6 +104,16 @@ def tile_turn_in_torch(scores, value, d_output, output, lse):
     return (scores - lse).exp() * (d_output @ value.T) - (scores - lse).exp() * (d_output * output).sum(1, keepdim=True)
 
 
+def splits_one_after_the_other(outputs, lses):
+    output, lse = np.zeros(outputs.shape[1:]), np.full(lses.shape[1], -np.inf)
+    for z, s in zip(outputs, lses, strict=True):
+        new = np.logaddexp(lse, s)
+        shift = np.where(np.isneginf(new), 0.0, new)
+        output = np.exp(lse - shift)[:, None] * output + np.exp(s - shift)[:, None] * z
+        lse = new
+    return output, lse
+
+
 def splits_in_torch(outputs, lses):
     outputs, lses = torch.tensor(outputs, dtype=torch.float32), torch.tensor(lses, dtype=torch.float32)
     top = lses.amax(0).nan_to_num(neginf=0.0)
@@ -81,7 +125,7 @@ def splits_in_torch(outputs, lses):
 PLAIN = 4 * 4096 * 128 + 4 * 4096**2
 
 RIGHT = {
-    "merge-two-states": [merge_in_torch],
+    "merge-two-states": [merge_with_zero_for_nan, merge_in_torch],
     "bytes-saved-by-tiles": [
         lambda: [PLAIN / (4096 * 257 + 64 * 4096 * 256), PLAIN / (4096 * 257 + 16 * 4096 * 256)],
         lambda: (1.0153, 3.8815),
@@ -90,10 +134,10 @@ RIGHT = {
         lambda t, d, r, g, b: b * t * (g * (2 * d + 1) + 2 * d * t / r),
         lambda t, d, r, g, b: b * g * t * d + b * g * t * d + b * g * t + 2 * b * d * t**2 * r**-1,
     ],
-    "streamed-attention": [stream_in_torch],
-    "repair-tiled-loop": [loop_in_torch],
-    "tile-score-gradient": [tile_in_torch],
-    "merge-decoding-splits": [splits_in_torch],
+    "streamed-attention": [stream_normalised_as_it_goes, stream_in_torch],
+    "repair-tiled-loop": [loop_that_keeps_lse, loop_in_torch],
+    "tile-score-gradient": [tile_with_einsum, tile_in_torch],
+    "merge-decoding-splits": [splits_one_after_the_other, splits_in_torch],
     "fold-in-a-block": [step_with_stacked_scores, step_in_torch],
     "output-of-two-parts": [
         r"\frac{z_A + e^{L_B - L_A} z_B}{1 + e^{L_B - L_A}}",

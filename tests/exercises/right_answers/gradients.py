@@ -40,6 +40,20 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
+def _competing(query, key):
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    terms = np.exp(scores - scores.max(axis=0))
+    return terms / terms.sum(axis=0)
+
+
+def competing_through_the_values(query, key, value, d_output):
+    # what is subtracted is a value times its own gradient
+    p = _competing(query, key)
+    d_value = p.T @ d_output
+    d_scores = p * (d_output @ value.T - np.sum(d_value * value, axis=1)) * query.shape[1] ** -0.5
+    return d_scores @ key, d_scores.T @ query, d_value
+
+
 def competing_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
@@ -145,7 +159,7 @@ def differences_all_keys_in_one_batch(query, key, value, d_output, step):
 
 RIGHT = {
     "score-gradient": [lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j), lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t)],
-    "attention-backward": [competing_in_torch],
+    "attention-backward": [competing_through_the_values, competing_in_torch],
     "gradient-through-the-softmax": [
         r"-P \odot \left( (dP \odot P) \mathbf{1} \mathbf{1}^{\top} - dP \right)",
         r"\bigl( \mathbf{1} \mathbf{1}^\top (dP \odot P)^\top \bigr)^\top \odot (-P) + dP \odot P",

@@ -36,7 +36,14 @@ def layer_with_zeros(heads, w_output, silent):
 
 
 def split_in_torch(x, n_heads):
-    return torch.from_numpy(x).float().unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+    return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+
+
+def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
+    heads = []
+    for w_q, w_k, w_v in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value)), strict=True):
+        heads.append(_softmax(x @ w_q @ (x @ w_k).T / math.sqrt(w_q.shape[1])) @ x @ w_v)
+    return np.hstack(heads) @ w_output
 
 
 def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
@@ -44,6 +51,11 @@ def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
     query, key, value = ((x @ w).view(len(x), n_heads, -1).transpose(0, 1) for w in (w_query, w_key, w_value))
     weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=-1)
     return (weights @ value).transpose(0, 1).flatten(1) @ w_output
+
+
+def groups_by_a_loop(query, key, value):
+    group = len(query) // len(key)
+    return np.array([_softmax(q @ key[h // group].T / math.sqrt(q.shape[1])) @ value[h // group] for h, q in enumerate(query)])
 
 
 def groups_in_torch(query, key, value):
@@ -58,13 +70,42 @@ def packed_in_torch(x, stacked, n_heads):
     *parts, _ = torch.nn.functional.linear(x, stacked).chunk(4, dim=-1)
     query, key, value = (part.unflatten(-1, (n_heads, -1)).transpose(0, 1) for part in parts)
     heads = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
-    return torch.nn.functional.linear(heads.transpose(0, 1).flatten(1), stacked[-x.shape[1] :]).float()
+    return torch.nn.functional.linear(heads.transpose(0, 1).flatten(1), stacked[-x.shape[1] :])
+
+
+def packed_in_float32(x, stacked, n_heads):
+    x, stacked = x.astype(np.float32), stacked.astype(np.float32)
+    w, w_o = np.split(stacked, [3 * x.shape[1]])
+    query, key, value = (x @ w.T).reshape(len(x), 3, n_heads, -1).transpose(1, 2, 0, 3)
+    heads = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))) @ value
+    return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o.T
+
+
+def back_by_heads(heads, w_output, d_output):
+    blocks = np.split(w_output, len(heads))
+    return np.array([d_output @ block.T for block in blocks]), np.vstack([z.T @ d_output for z in heads])
 
 
 def back_in_torch(heads, w_output, d_output):
     heads, w_output, d_output = (torch.from_numpy(a).float() for a in (heads, w_output, d_output))
     merged = heads.transpose(0, 1).flatten(1)
     return (d_output @ w_output.T).unflatten(1, (len(heads), -1)).transpose(0, 1), merged.T @ d_output
+
+
+def step_head_by_head(x_new, keys, values, w_query, w_key, w_value, w_output):
+    n_kv_heads, past, d_k = keys.shape
+    d_v = values.shape[2]
+    all_keys, all_values = np.empty((n_kv_heads, past + 1, d_k)), np.empty((n_kv_heads, past + 1, d_v))
+    for r in range(n_kv_heads):
+        all_keys[r] = np.vstack([keys[r], x_new @ w_key[:, r * d_k : (r + 1) * d_k]])
+        all_values[r] = np.vstack([values[r], x_new @ w_value[:, r * d_v : (r + 1) * d_v]])
+    n_heads = w_query.shape[1] // d_k
+    output = np.zeros(w_output.shape[1])
+    for h in range(n_heads):
+        r = h // (n_heads // n_kv_heads)
+        weights = _softmax(all_keys[r] @ (x_new @ w_query[:, h * d_k : (h + 1) * d_k]) / math.sqrt(d_k))
+        output += weights @ all_values[r] @ w_output[h * d_v : (h + 1) * d_v]
+    return output, all_keys, all_values
 
 
 def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
@@ -77,6 +118,10 @@ def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
     group = query.shape[0] // keys.shape[0]
     weights = torch.softmax(query @ keys.repeat_interleave(group, 0).mT / keys.shape[2] ** 0.5, -1)
     return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_output, keys, values
+
+
+def split_in_float32(x, n_heads):
+    return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
 
 
 def before_by_loops(maps):
@@ -131,19 +176,19 @@ RIGHT = {
     "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
-    "split-heads": [split_in_torch],
-    "multi-head-attention": [heads_in_torch],
+    "split-heads": [split_in_torch, split_in_float32],
+    "multi-head-attention": [heads_by_a_loop, heads_in_torch],
     "decoding-step-flops": [
         lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
         lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
     ],
     "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96))],
-    "repair-grouped-heads": [groups_in_torch],
-    "repair-torch-layer": [packed_in_torch],
-    "output-projection-backward": [back_in_torch],
+    "repair-grouped-heads": [groups_by_a_loop, groups_in_torch],
+    "repair-torch-layer": [packed_in_torch, packed_in_float32],
+    "output-projection-backward": [back_by_heads, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9])],
     "previous-token-head": [before_by_loops, before_in_torch],
-    "cached-decoding-step": [step_in_torch],
+    "cached-decoding-step": [step_head_by_head, step_in_torch],
     "layer-without-concatenation": [
         r"\Bigl( \sum_{h=1}^{H} W_O^{(h)\top} W_V^{(h)\top} X^\top P_h^\top \Bigr)^\top",
         r"\sum_{k=0}^{H-1} \left( P_{k+1} X W_V^{(k+1)} \right) W_O^{(k+1)}",

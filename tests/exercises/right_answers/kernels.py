@@ -8,12 +8,44 @@ import triton.language as tl
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def tiles_from_a_mask(q_len, kv_len, block_q, block_kv, q_offset):
+    mask = np.arange(kv_len) <= np.arange(q_len)[:, None] + q_offset
+    tiles = [
+        mask[i : i + block_q, j : j + block_kv] for i in range(0, q_len, block_q) for j in range(0, kv_len, block_kv)
+    ]  # fmt: skip
+    skipped, whole = sum(not tile.any() for tile in tiles), sum(bool(tile.all()) for tile in tiles)
+    return float(skipped), float(whole), float(len(tiles) - skipped - whole)
+
+
 def tiles_in_torch(q_len, kv_len, block_q, block_kv, q_offset):
     first_q, first_k = torch.arange(0, q_len, block_q)[:, None], torch.arange(0, kv_len, block_kv)
     last_q, last_k = (first_q + block_q).clamp(max=q_len) - 1, (first_k + block_kv).clamp(max=kv_len) - 1
     skipped = (first_k > last_q + q_offset).sum()
     whole = (last_k <= first_q + q_offset).sum()
     return skipped.float(), whole.float(), (len(first_q) * len(first_k) - skipped - whole).float()
+
+
+@triton.jit
+def _row_lse_in_powers_of_two(scores_ptr, lse_ptr, n_columns, stride, BLOCK: tl.constexpr):
+    row_ptr = scores_ptr + tl.program_id(0) * stride
+    top = tl.full([BLOCK], float("-inf"), tl.float64)
+    total = tl.zeros([BLOCK], tl.float64)
+    for start in range(0, n_columns, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        scores = tl.load(row_ptr + columns, mask=columns < n_columns, other=float("-inf")) * 1.4426950408889634
+        new = tl.maximum(top, tl.max(scores, 0))
+        total = total * tl.exp2(top - new) + tl.exp2(scores - new)
+        top = new
+    lse = (top + tl.log2(tl.sum(total, 0))) * 0.6931471805599453
+    tl.store(lse_ptr + tl.program_id(0) + tl.arange(0, BLOCK), lse, mask=tl.arange(0, BLOCK) == 0)
+
+
+def lse_by_lanes(scores):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.tensor(scores, device=device)
+    lse = torch.empty(len(scores), dtype=torch.float64, device=device)
+    _row_lse_in_powers_of_two[(len(scores),)](scores, lse, scores.shape[1], scores.stride(0), BLOCK=16)
+    return lse.cpu().numpy()
 
 
 @triton.jit
@@ -274,9 +306,9 @@ def parts_from_their_end(query, key, value, size):
 
 
 RIGHT = {
-    "causal-tile-counts": [tiles_in_torch],
+    "causal-tile-counts": [tiles_from_a_mask, tiles_in_torch],
     "read-overlap-schedule": [lambda: [3, 2, 32, 1.5625], lambda: np.array([3.0, 2.0, 32.0, 50 / 32])],
-    "row-lse-kernel": [lse_in_two_passes],
+    "row-lse-kernel": [lse_by_lanes, lse_in_two_passes],
     "split-keys-kernel": [parts_at_once, parts_from_their_end],
     "row-sum-kernel": [rows_at_once("sum"), by_lanes("sum")],
     "row-maximum-kernel": [rows_at_once("max"), by_lanes("max")],

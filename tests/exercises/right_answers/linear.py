@@ -6,7 +6,17 @@ import torch
 
 def features_in_torch(x, omega):
     x, omega = torch.from_numpy(x), torch.from_numpy(omega)
-    return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2).float() * omega.shape[0] ** -0.5
+    return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2) * omega.shape[0] ** -0.5
+
+
+def features_in_float32(x, omega):
+    x, omega = x.astype(np.float32), omega.astype(np.float32)
+    return np.exp(np.inner(x, omega) - np.sum(x * x, axis=-1)[..., None] / 2) / np.sqrt(np.float32(len(omega)))
+
+
+def averages_with_cumsum(query, key, value):
+    states = np.cumsum(np.einsum("htm,htv->htmv", key, value), axis=1)
+    return np.einsum("htm,htmv->htv", query, states) / np.einsum("htm,htm->ht", query, key.cumsum(axis=1))[..., None]
 
 
 def averages_in_torch(query, key, value):
@@ -37,6 +47,10 @@ def write_in_torch(state, key, value, beta):
     return torch.addr(state, key, value - key @ state, alpha=float(beta))
 
 
+def all_at_once(query, key, value, state, chunk):
+    return query @ state + np.tril(query @ key.T) @ value, state + key.T @ value
+
+
 def chunks_in_torch(query, key, value, state, chunk):
     query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
     rows = []
@@ -46,6 +60,12 @@ def chunks_in_torch(query, key, value, state, chunk):
     return torch.cat(rows), state
 
 
+def gate_in_logarithms(query, key, value, gate):
+    past = np.log(gate).cumsum(axis=0)
+    kept = np.exp(np.minimum(past[:, None] - past[None, :], 0.0))
+    return np.tril(np.einsum("tr,jr,tjr->tj", query, key, kept)) @ value
+
+
 def gate_in_torch(query, key, value, gate):
     query, key, value, gate = (torch.from_numpy(a).float() for a in (query, key, value, gate))
     state, rows = torch.zeros(key.shape[1], value.shape[1]), []
@@ -53,6 +73,11 @@ def gate_in_torch(query, key, value, gate):
         state = torch.diag(a) @ state + torch.outer(k, v)
         rows.append(q @ state)
     return torch.stack(rows)
+
+
+def triangular_system(query, key, value, beta, state):
+    written = np.linalg.solve(np.eye(len(key)) + np.tril(beta * (key @ key.T), -1), beta * (value - key @ state))
+    return query @ state + np.tril(query @ key.T) @ written, state + key.T @ written
 
 
 def delta_in_torch(query, key, value, beta, state):
@@ -65,14 +90,14 @@ def delta_in_torch(query, key, value, beta, state):
 
 
 RIGHT = {
-    "positive-random-features": [features_in_torch],
+    "positive-random-features": [features_in_torch, features_in_float32],
     "random-feature-crossover": [lambda m, k, v: m * (2 + v / (k + v)), lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v)],
-    "normalised-linear-attention": [averages_in_torch],
-    "chunked-linear-attention": [chunks_in_torch],
-    "repair-decay-gate": [gate_in_torch],
+    "normalised-linear-attention": [averages_with_cumsum, averages_in_torch],
+    "chunked-linear-attention": [all_at_once, chunks_in_torch],
+    "repair-decay-gate": [gate_in_logarithms, gate_in_torch],
     "read-interference": [lambda: [3.6, 2, 0.37], lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2])],
     "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8)],
-    "delta-rule": [delta_in_torch],
+    "delta-rule": [triangular_system, delta_in_torch],
     "delta-rule-multiplied-out": [
         [
             r"S_{t-1} + \beta k (v - S_{t-1}^{\top} k)^{\top}",

@@ -9,9 +9,16 @@ from sympy import log
 from attn_course.lessons.masking.tasks_leaks import layer
 
 
+def weights_in_float32(scores, mask):
+    kept = np.where(mask, scores, -np.inf)
+    top = np.maximum(kept.max(axis=-1, keepdims=True), np.finfo(np.float64).min)
+    terms = np.exp(kept - top).astype(np.float32)
+    return terms / np.maximum(terms.sum(axis=-1, keepdims=True), np.float32(1e-30))
+
+
 def weights_by_the_logsumexp(scores, mask):
     kept = torch.where(torch.from_numpy(mask), torch.from_numpy(scores), -torch.inf)
-    return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300)).float()
+    return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300))
 
 
 def scores_in_float32(scores, past, window, length):
@@ -37,6 +44,16 @@ def influence_in_torch(still, moved):
     return (torch.from_numpy(moved).transpose(0, 1) - torch.from_numpy(still)[:, None]).abs().amax(dim=2)
 
 
+def cached_row_by_row(query, key, value):
+    output = []
+    for i, q in enumerate(query):
+        seen = len(key) - len(query) + i + 1
+        scores = key[:seen] @ q / math.sqrt(len(q))
+        terms = np.exp(scores - max(scores))
+        output.append(terms @ value[:seen] / terms.sum())
+    return np.array(output)
+
+
 def cached_in_float32_torch(query, key, value):
     query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
     scores = query @ key.T * query.shape[-1] ** -0.5
@@ -47,7 +64,15 @@ def padded_in_torch(query, key, value, lengths):
     query, key, value, lengths = (torch.tensor(array) for array in (query, key, value, lengths))
     real = torch.arange(key.shape[1]) < lengths[:, None, None]
     weights = (query @ key.mT / query.shape[2] ** 0.5).masked_fill(~real, -torch.inf).softmax(-1)
-    return torch.where(lengths[:, None, None] > 0, weights @ value, 0.0).float()
+    return torch.where(lengths[:, None, None] > 0, weights @ value, 0.0)
+
+
+def padded_in_float32(query, key, value, lengths):
+    real = (np.arange(key.shape[1]) < lengths[:, None]).astype(np.float32)
+    scores = np.einsum("bid,bjd->bij", query, key).astype(np.float32) / np.float32(query.shape[2] ** 0.5)
+    scores = np.where(real[:, None, :] > 0, scores, np.float32(-np.inf))
+    terms = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min))
+    return np.einsum("bij,bja->bia", terms, value.astype(np.float32)) / np.maximum(terms.sum(-1, keepdims=True), np.float32(1e-20))
 
 
 def leaks_in_torch(x, kind):
@@ -67,13 +92,13 @@ def leaks_in_float32(x, kind):
 
 
 RIGHT = {
-    "masked-weights": [weights_by_the_logsumexp],
+    "masked-weights": [weights_in_float32, weights_by_the_logsumexp],
     "read-mask": [lambda: [6, 4, 3], lambda: np.array([2 + 1 + 1 + 1 + 1, 4, 3])],
     "combined-masks": [scores_in_float32, scores_row_by_row_in_lists],
     "window-counts": [lambda: (772, math.ceil(99 / 7)), lambda: [sum(min(i, 7) + 1 for i in range(100)), 15]],
     "large-enough-fill": [lambda r, epsilon: log(r) + log(1 - epsilon) - log(epsilon), lambda r, epsilon: log(r / epsilon - r)],
-    "repair-cached-causal-mask": [cached_in_float32_torch],
-    "repair-padded-batch": [padded_in_torch],
+    "repair-cached-causal-mask": [cached_row_by_row, cached_in_float32_torch],
+    "repair-padded-batch": [padded_in_torch, padded_in_float32],
     "masked-score-gradient": [
         lambda w_j, w_all, v_j, z: w_j * (v_j - z) / w_all,
         lambda w_j, w_all, v_j, z: -w_j / w_all * z + w_j * v_j / w_all,

@@ -8,7 +8,13 @@ import torch
 
 def rows_in_torch(query, key, value):
     query, key, value = (torch.tensor(array.T.copy()) for array in (query, key, value))
-    return torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=-1).float() @ value.float()
+    return torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=-1) @ value
+
+
+def rows_in_float32(query, key, value):
+    query, key, value = (array.T.astype(np.float32) for array in (query, key, value))
+    terms = np.exp(query @ key.T / np.float32(math.sqrt(query.shape[1])))
+    return terms @ value / terms.sum(axis=1, keepdims=True)
 
 
 def weights_in_torch(query, key):
@@ -36,6 +42,6 @@ RIGHT = {
     "output-in-columns": [r"\sum_k A_{ki} V_{ak}", r"\sum_{n=1}^{T_k} A^\top_{in} V_{an}"],
     "hidden-in-columns": [lambda: [4, 3, 1], lambda: np.array([4.0, 3.0, 1.0])],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0])],
-    "columns-to-rows": [rows_in_torch],
+    "columns-to-rows": [rows_in_torch, rows_in_float32],
     "repair-column-mask": [weights_in_torch, weights_in_float32],
 }

@@ -11,11 +11,21 @@ def cosine_in_torch(query, key):
     return torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).mT
 
 
+def cosine_without_nan(query, key):
+    lengths = np.linalg.norm(query, axis=-1)[..., None] * np.linalg.norm(key, axis=-1)[..., None, :]
+    return np.nan_to_num(np.einsum("...id,...jd->...ij", query, key) / lengths)
+
+
 def heads_in_torch(query, key):
     query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     terms = (scores - scores.amax(-1, True)).exp()
     return terms / terms.sum(-1, True)
+
+
+def heads_by_log_sum_exp(query, key):
+    scores = np.einsum("hid,hjd->hij", query, key) / np.sqrt(query.shape[2])
+    return np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
 
 
 def divisors_in_torch(query, key):
@@ -70,8 +80,8 @@ RIGHT = {
         lambda d_k, m_q, m_k, v_q, v_k: d_k * ((v_q + m_q**2) * (v_k + m_k**2) - m_q**2 * m_k**2),
         lambda d_k, m_q, m_k, v_q, v_k: d_k * v_k * (v_q + m_q**2) + d_k * m_k**2 * v_q,
     ],
-    "cosine-scores": [cosine_in_torch],
-    "repair-head-weights": [heads_in_torch],
+    "cosine-scores": [cosine_in_torch, cosine_without_nan],
+    "repair-head-weights": [heads_in_torch, heads_by_log_sum_exp],
     "query-weights-gradient": [r"(c\, K^\top D^\top X)^\top", r"c\, (D^\top X)^\top K"],
     "correlated-entries-variance": [r"d_k (1 - \rho^2) + d_k^2 \rho^2", r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)"],
     "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}"],

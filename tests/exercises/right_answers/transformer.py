@@ -68,10 +68,25 @@ def backward_in_torch(x, gain, eps, d_output):
     return r * w - r**3 * x * (x * w).sum(-1, keepdim=True) / x.shape[-1]
 
 
+def loss_with_logaddexp(logits, ids):
+    lse = np.logaddexp.reduce(logits, axis=1)
+    return sum(lse[t] - logits[t, ids[t + 1]] for t in range(len(ids) - 1)) / (len(ids) - 1)
+
+
 def loss_in_torch(logits, ids):
     rows, targets = torch.from_numpy(logits[:-1]).float(), torch.from_numpy(ids[1:])
     shifted = rows - rows.amax(1, keepdim=True)
     return (shifted.exp().sum(1).log() - shifted.gather(1, targets[:, None])[:, 0]).mean()
+
+
+def chances_one_by_one(logits, temperature, share):
+    p = np.exp(logits / temperature - np.logaddexp.reduce(logits / temperature))
+    kept, total = np.zeros(len(p)), 0.0
+    while total < share and not kept.all():
+        best = max((word for word in range(len(p)) if not kept[word]), key=lambda word: p[word])
+        kept[best] = p[best]
+        total += p[best]
+    return kept / total
 
 
 def chances_in_torch(logits, temperature, share):
@@ -91,6 +106,6 @@ RIGHT = {
     "rms-norm-backward": [backward_by_jacobian, backward_in_torch],
     "llama-parameters": [lambda: 134_515_008, lambda: 576 * (49152 + 1) + 30 * 576 * (576 * 8 / 3 + 3 * 1536 + 2)],
     "stream-size-at-depth": [lambda: (7**0.5, (65 / 64) ** 0.5), lambda: [2.646, 1.008]],
-    "repair-next-word-loss": [loss_in_torch],
-    "nucleus-of-next-words": [chances_in_torch],
+    "repair-next-word-loss": [loss_with_logaddexp, loss_in_torch],
+    "nucleus-of-next-words": [chances_one_by_one, chances_in_torch],
 }

@@ -64,17 +64,17 @@ def vjp_in_float32(weights, d_weights):
 
 
 def lse_in_torch(blocks):
-    top = torch.tensor(max(float(block.max()) for block in blocks))
-    return top + sum(torch.exp(torch.from_numpy(block) - top).sum() for block in blocks).log()
+    blocks = [torch.as_tensor(block, dtype=torch.float32) for block in blocks]
+    top = torch.stack([block.max() for block in blocks]).max()
+    return top + sum((block - top).exp().sum() for block in blocks).log()
 
 
-def lse_in_float32(blocks):
-    row_max, row_sum = np.float32(-np.inf), np.float32(0)
-    for block in blocks:
-        new_max = np.float32(max(row_max, block.max()))
-        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block.astype(np.float32) - new_max).sum()
-        row_max = new_max
-    return row_max + np.log(row_sum)
+def lse_score_by_score(blocks):
+    row_max, row_sum = -math.inf, 0.0
+    for score in (score for block in blocks for score in block.tolist()):
+        row_max, old = max(row_max, score), row_max
+        row_sum = row_sum * math.exp(old - row_max) + math.exp(score - row_max)
+    return row_max + math.log(row_sum)
 
 
 RIGHT = {
@@ -88,7 +88,7 @@ RIGHT = {
         r"-\beta \sum_i s_i z_i \left( z_i - s \cdot z \right)",
     ],
     "pull-back-one-row": [vjp_in_torch, vjp_in_float32],
-    "lse-over-blocks": [lse_in_torch, lse_in_float32],
+    "lse-over-blocks": [lse_in_torch, lse_score_by_score],
     "tempered-cross-entropy-gradient": [
         lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,

@@ -84,8 +84,8 @@ for seed in (2, 1, 0):
     print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them every time, but the other in only about one case of eight, nearly
-# always when both happen to have the same colour. Which one it misses depends on the start. Here are the weights of the last start, averaged
+# Two heads name both neighbours every time. One head names one of them every time, and the other at about one place of eight, where both
+# neighbours mostly happen to have the same colour. Which one it misses depends on the start. Here are the weights of the last start, averaged
 # over the rings:
 
 # %% id="hook-maps"
@@ -116,34 +116,38 @@ figures.machine()
 
 # %% [markdown] id="why-cut"
 # A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at 0
-# and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it.
+# and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with
+# which both can be told? Move the slider:
+
+# %% id="mixture-card"
+figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
-# Could a wider head do it, with a whole vector for each colour? Not if its weights are the same for all colours, $p_-$ for the place before
-# and $p_+$ for the place after. Then the answers are linear in the colours' vectors, for all that multiplies these is fixed. On rings that
-# differ in these two places only, with $x$ before and $y$ after, the answer "blue comes after" leads "red comes after" by
+# None, for a single number. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before and
+# $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every answer is a sum of one
+# term for each place and a constant. With the colour $x$ before and $y$ after, and all else as it was, the answer "blue comes after" leads
+# "red comes after" by
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# Here $f(x)$ is what a full weight on the colour $x$ would add to this lead, one number however wide the head is, and $c$ is all the rest.
+# where $f(x)$ is what the colour $x$ would add to this lead with the weight 1, one number however wide the head is.
 
 # %% [markdown] id="why-signs"
-# The lead must be positive if blue comes after and negative if red does, whatever comes before. With $g = f(\mathrm{blue}) -
-# f(\mathrm{red})$, two differences must then be positive:
+# Whatever comes before, the lead must be positive if blue comes after, and negative if red does. So with $g = f(\mathrm{blue}) -
+# f(\mathrm{red})$, two differences must be positive:
 #
 # $$\begin{aligned}
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= p_+\, g > 0 \\
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-)\, g > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the colour after must have the larger weight.
-# For the colour *before*, with a lead, $f$ and $g$ of its own, $D(\mathrm{blue}, \mathrm{red})$ must be the larger one in both lines. So
-# $p_-\, g > 0$ and $(p_- - p_+)\, g > 0$, hence $p_- > p_+$. One pair of weights cannot do both, be there two colours or more. Two heads
-# have a pair each, at best $1, 0$ and $0, 1$.
+# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight. To
+# name the colour *before*, by the same two lines with the places exchanged, the place before must have it. One pair of weights cannot do both,
+# but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter. Here they hardly do.)
 
 # %% [markdown] id="why-conditions"
-# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, nearly the same on every ring. **Predict** which
-# colour it names for *after*, and which is its second choice where the two neighbours differ.
+# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on every ring within a few hundredths. **Predict**
+# which colour it names for *after*, and which is its second choice where the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
 before, after = neighbours(rings).unbind(dim=-1)
@@ -153,12 +157,12 @@ print(f"for after, it names the one before: {(first == before).float().mean():.2
 print(f"its second choice is right: {(second == after)[differ].float().mean():.2f}")
 
 # %% [markdown] id="why-order-answer" tags=["answer"]
-# It names the colour before again, nearly always, and its second choice is the colour after. So the mixture holds both colours, but the
-# linear map ranks them in one order only.
+# For *after*, too, it names the colour before, and its second choice is the colour after. So the mixture holds both colours, but the linear
+# map ranks them in one order only.
 
 # %% [markdown] id="more"
-# Then perhaps the mixture only needs a better reader? `train` has frozen the head, so we train only a network that reads it, in place
-# of the linear map:
+# Then perhaps the mixture only needs a better reader? In place of the linear map we train a network that reads the same head (`train` leaves
+# frozen weights alone):
 
 # %% id="more-code"
 from copy import deepcopy
@@ -170,7 +174,7 @@ print("the same head, then a network:", named(train(deep, seed)(rings), rings))
 # %% [markdown] id="mixture"
 # Now the same head is enough, and so are those of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are still different
 # mixtures, and the network tells them apart. What one head hands over mixed, two heads hand over apart, ready for a linear map. In a
-# transformer one, $W_O$, stands right behind the heads, and a network comes only after it.
+# transformer, such a map, $W_O$, stands right behind the heads, and a network comes only after it.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -180,6 +184,9 @@ print("the same head, then a network:", named(train(deep, seed)(rings), rings))
 
 
 # %% id="attend"
+from attn_course import check, verify_lesson
+
+
 def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
     scores = query @ key.T / np.sqrt(query.shape[-1])
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -223,11 +230,6 @@ for name, columns in readers.items():
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
-
-# %% id="split-figure"
-from attn_course import check, verify_lesson
-
-figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split(query, n_heads, axis=-1)` cuts columns
@@ -381,8 +383,8 @@ class SmolLayer(MyLayer):
 
 
 # %% [markdown] id="real-compare"
-# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and what they add
-# together. A token sees no later ones in this model, so your class reads the text as far as each token, and we keep its last row:
+# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that they
+# add to the tokens. No token sees a later one, so your class reads the text as far as each token, and we keep its last row:
 
 # %% id="real-layer" tags=["live"]
 if model.is_here:
@@ -402,7 +404,7 @@ if model.is_here:
 # silent: 0 [ 0.067  0.467 -0.316] [ 0.067  0.467 -0.316]
 # ```
 #
-# So on this list your class does what the heads of layer 16 do, and `model.silenced((16, 0))` is the whole model without the term of head 0.
+# So on this list your class does what the heads of layer 16 do, and in `model.silenced((16, 0))` this layer lacks the term of head 0.
 
 # %% [markdown] id="real-copy"
 # At the second "green", the model must find "paper" to repeat the list. Head 0 can write at "paper" what stood before it, "green", and a
@@ -415,7 +417,7 @@ for silent in ([], [(16, 0)], [(16, 3)], others):
     print(model.silenced(*silent).write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0 the model still finds "paper" (perhaps other heads help), then loses the thread. It repeats the whole list without head 3, and
+# Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list without head 3, and
 # even without all eight others. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named 63 to 84 %
 # of the tokens in the second round, without head 0 at most 12 %, and without the eight others 39 to 65 %. So these copies need head 0 far
 # more than the rest of its layer. How the copying works, lesson {lesson}`induction` asks.
@@ -453,8 +455,8 @@ verify_lesson("heads")
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
 # Each head has a map of features of its own, for the places that $P_h$ chooses. What if each chooses one place for sure, $\Delta_h$ steps
-# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (Beyond the ends of the text it is zero, which no softmax
-# gives.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of
+# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (No softmax gives such rows, nor the zeros beyond the ends of the text,
+# but it comes near to the first.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of
 # the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the shifts $-1$ and $1$ whose
 # ends meet:
 #

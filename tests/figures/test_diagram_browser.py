@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
 from attn_course.figures.machines.aligner import aligner
-from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.masked import masked
 from attn_course.figures.machines.memory import memory
@@ -57,7 +56,6 @@ def drawings(shown) -> str:
     machine("attention", {"T": 4, "d_k": 3, "d_v": 2})
     machine("two-inputs")
     paths(TOKENS, 1)
-    split_and_merge(4, 3, 2, 2)
     paddings(["9", "May", "1998"], ["19", "98"], (5, 4))
     latent_flow(absorbed=False)
     latent_flow(absorbed=True)

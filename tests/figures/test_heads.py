@@ -3,9 +3,10 @@
 from functools import partial
 
 import numpy as np
+import pytest
 
 from attn_course.lessons.heads import figures
-from tests.figures.support import Pictures
+from tests.figures.support import Pictures, card_html, described, rows_of_card
 
 MAPS = np.array([[[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], [[0.1, 0.1, 0.8], [0.6, 0.3, 0.1]]])
 HEAD_MAPS = partial(figures.head_maps, title="Two heads look at different keys")
@@ -35,3 +36,34 @@ REFUSED = [
 
 class TestPictures(Pictures):
     """Maps and answers."""
+
+
+# --- the card ------------------------------------------------------------------------------------------
+
+
+def gaps(before: float) -> list[list[float] | None]:
+    """Where a threshold tells the colour before, and after, found by trying a thousand."""
+    colours = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+    mixtures = colours @ [before, 1 - before]
+    tried = np.arange(1000) / 1000 + 0.0005
+    told = [[t for t in tried if np.array_equal(mixtures > t, colours[:, place] == 1)] for place in (0, 1)]
+    return [[round(good[0], 3), round(good[-1], 3)] if good else None for good in told]
+
+
+def test_the_words_of_the_mixture_card_hold_true_numbers():
+    for head, cells in rows_of_card("mixture"):
+        assert [cell == "none" for cell in cells] == [gap is None for gap in gaps(float(head))]
+        for cell, gap in zip(cells, gaps(float(head)), strict=True):
+            if gap:
+                np.testing.assert_allclose([float(end) for end in cell.split(" to ")], gap, atol=2e-3)
+
+
+@pytest.mark.browser
+def test_the_thresholds_of_the_mixture_card_are_those_of_python(page):
+    page.set_content(card_html("mixture"))
+    for before in (0.0, 0.15, 0.45, 0.5, 0.65, 1.0):
+        shown = described(page, "mixture", before)
+        for gap, wanted in zip((shown["before"], shown["after"]), gaps(before), strict=True):
+            assert (gap is None) == (wanted is None)
+            if gap:
+                np.testing.assert_allclose(gap, wanted, atol=2e-3)

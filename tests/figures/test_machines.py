@@ -9,7 +9,6 @@ import pytest
 
 from attn_course.figures.diagram import Drawn
 from attn_course.figures.machines.aligner import aligner
-from attn_course.figures.machines.heads import split_and_merge
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.masked import masked
 from attn_course.figures.machines.memory import memory
@@ -31,9 +30,6 @@ DRAWN = [
     (partial(paths, SENTENCE, 1), "'cat' reaches the last position through 5 updates of the state"),
     (partial(paths, ["a", "b"], 0), "'a' reaches the last position through 1 update of the state"),
     (partial(paths, ["because"] * 8, 6), "1 update"),
-    (partial(split_and_merge, 4, 3, 2, 2), "Head 2 of 3 takes columns 3 and 4 of Q"),
-    (partial(split_and_merge, 5, 4, 3, 4), "Head 4 of 4 takes columns 10 to 12 of Q"),
-    (partial(split_and_merge, 1, 1, 1, 1), "Head 1 of 1 takes column 1 of Q"),
     (
         partial(paddings, *DATE, (5, 4)),
         "reads 3 tokens and 2 of padding and hands keys and values to a decoder, which reads 2 tokens and 2 of padding",
@@ -66,10 +62,6 @@ REFUSED = [
     (partial(paths, ["alone"], 0), "tokens must be 2 to 8 words of at most 7 letters; got"),
     (partial(paths, ["attention", "is"], 0), "tokens must be 2 to 8 words of at most 7 letters"),
     (partial(paths, SENTENCE, 6), "source must be from 0 to 5; got 6"),
-    (partial(split_and_merge, 6, 2, 2, 1), "tokens must be from 1 to 5; got 6"),
-    (partial(split_and_merge, 3, 5, 2, 1), "n_heads must be from 1 to 4; got 5"),
-    (partial(split_and_merge, 3, 2, 4, 1), "d_k must be from 1 to 3; got 4"),
-    (partial(split_and_merge, 3, 2, 2, 3), "head must be from 1 to 2; got 3"),
     (partial(paddings, *DATE, (2, 4)), "source must be 1 to 5 tokens of at most 5 letters, and not longer than with its padding; got"),
     (partial(paddings, *DATE, (5, 6)), "target must be 1 to 5 tokens"),
     (partial(programs, 60, 16), "at most 48 numbers in all blocks, and blocks that can be read; got 60 and 16"),

@@ -1,15 +1,18 @@
 """Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
-from attn_course.figures.machines.heads import split_and_merge as split_and_merge
+from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number
+
+CARDS = Path(__file__).parent / "explorables"
 
 
 def head_maps(
@@ -67,6 +70,16 @@ def ring_maps(maps: ArrayLike) -> None:
     shares = zip(names, *near, (2, 1, 1), strict=True)  # two digits where one would hide which is larger
     alt += "; ".join(f"{name} {before:.{digits}f} and {after:.{digits}f}" for name, before, after, digits in shares) + "."
     head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
+
+
+def mixture_explorable() -> None:
+    """Show which of two colours a threshold tells from their mixture."""
+    publish_explorable(
+        CARDS / "mixture",
+        "A slider shares the weight of one head between the place before and the place after. The mixtures of red, 0, and blue, 1, lie on a "
+        "line, coloured once by the colour before and once by the colour after, with a threshold where one tells red from blue: for the "
+        "place with the larger weight only.",
+    )
 
 
 def two_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:

@@ -1,5 +1,5 @@
 const PAIRS = [[0, 0], [0, 1], [1, 0], [1, 1]]; // the colours before and after; red is 0, blue is 1
-const ROWS = { before: 52, after: 118 }; // where the line of each lies in the picture
+const ROWS = { before: 52, after: 124 }; // where the line of each lies in the picture
 
 // The mixtures of the four pairs, and for each place where a threshold can lie that has its red below and its blue above.
 function describe(before) {
@@ -15,7 +15,7 @@ function describe(before) {
 function start(root) {
   const slider = root.querySelector("[data-before]");
   const chart = root.querySelector(".attn-mixtures");
-  const across = drawAxis(chart, { side: "bottom", span: [70, 385], cross: 160, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], label: "mixture" });
+  const across = drawAxis(chart, { side: "bottom", span: [70, 385], cross: 168, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], label: "mixture" });
   const moving = chart.appendChild(svg("g", {}));
 
   function draw() {

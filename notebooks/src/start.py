@@ -3,7 +3,7 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at other words. This is called **attention**. The small model SmolLM2 does this in 270 places, called
+# In a language model, words look at other words. This is called **attention**. SmolLM2, in its smallest size, does this in 270 places, called
 # *heads*. In each, every word shares out its attention among itself and the words before it. Run the next two cells: click into a cell
 # and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
 #
@@ -23,8 +23,8 @@ for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has only learned from texts.
-# But is "cat" just popular? Which words does each word look at?
+# In this head "it" gives 94 percent (rounded) of its attention to "cat". No rule about pronouns is built in: the model has only learned
+# from texts. But is "cat" just popular? Which words does each word look at?
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures
@@ -74,16 +74,15 @@ figures.machine("comparison")
 # the highest score. Decide first, then run the cell; its output is folded until you do.
 
 # %% id="first-wish" tags=["predicted"]
-print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # all seven dot products
+print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # [:, None]: as a column
 
 # %% [markdown] id="first-wish-answer" tags=["answer"]
-# "Tired" wins with $1 \cdot 1 + 1 \cdot 2 = 3$, because it is a little alive and tells much, while "cat" tells nothing. So with this wish
-# "it" would find the word "tired", and not the one who was.
+# "Tired" wins with $1 \cdot 1 + 1 \cdot 2 = 3$, because it is a little alive and tells much, while "cat" tells nothing. So "it" would
+# find "tired", and not the one who was.
 
 # %% [markdown] id="repair"
-# The wish is yours to repair. Begin with somebody alive and nothing else, $(2, 0, 0)$, by which "cat" leads by 2. Change the wish and run the
-# cell again, until "cat" leads all other words by 4. All numbers from $-2$ to 2 are allowed. (What you change is kept in `work/lessons/`
-# and never overwritten.)
+# The wish is yours to repair. With somebody alive and nothing else, $(2, 0, 0)$, "cat" leads by 2. Change the wish, with numbers from
+# $-2$ to 2, and run the cell again, until "cat" leads all other words by 4. (What you change is kept in `work/lessons/`.)
 
 # %% id="repair-code"
 my_wish = [2, 0, 0]  # change it
@@ -99,9 +98,9 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # </details>
 
 # %% [markdown] id="fourth"
-# We go on with $(4, -2, -2)$. It also counts *open* against a word, because a pronoun should not find a pronoun, and "cat" leads by 8. Soon
-# we need the square root of how many numbers a query has, and that of 4 is easy, so we write the same wish with four: let each badge also
-# show *alive* minus *tells*, and wish for $(2, 0, -2, 2)$.
+# We go on with a stronger wish, $(4, -2, -2)$, outside that range. It also counts *open* against a word, because a pronoun should not find a
+# pronoun, and "cat" leads by 8. Soon we divide by the square root of the length of a query. Four numbers make that 2, so we write the same
+# wish with four: each badge also shows *alive* minus *tells*, and the wish is $(2, 0, -2, 2)$.
 
 # %% id="fourth-code"
 key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
@@ -126,9 +125,8 @@ check("scores-by-hand", my_three)
 # ## From scores to shares
 #
 # "Cat" has the score 8, and the next best have 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
-# must be positive and sum to 1. (In SmolLM2 a word cannot look at later words. Ours can; lesson {lesson}`masking` hides them.) The seven
-# scores sum to $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first has to become a positive number, but by
-# which rule?
+# must be positive and sum to 1. (Ours may also look at later words, which lesson {lesson}`masking` hides.) The seven scores sum to
+# $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first has to become a positive number, but by which rule?
 #
 # One demand decides it. Suppose that every word gets the same bonus, because the wish likes something that all have. Then nobody has gained
 # on anybody, and the shares should stay. We try a bonus of 10 with squares, and with powers of $e \approx 2.72$:
@@ -141,32 +139,38 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 
 # %% [markdown] id="rules-notice"
 # Squares fail. Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same factor, which drops out when they are
-# divided by their sum. Let a rule turn each score by itself into a positive number that grows with the score without jumps. Then only
-# powers pass every bonus, as lesson {lesson}`softmax` proves. We take powers of $e$; another base above 1 would only stretch or squeeze all
-# scores.
+# divided by their sum. Take any rule that works on each score alone, gives positive numbers, and grows smoothly with the score. Of these,
+# only powers of some base pass every bonus, as lesson {lesson}`softmax` proves. We take the base $e$.
+
+
+# %% id="chance-code" tags=["hide-input"]
+def luck(d_k):  # random wishes, each of which meets seven random badges
+    draw = np.random.default_rng(0).normal
+    scores = (draw(size=(1000, 1, d_k)) * draw(size=(1000, 7, d_k))).sum(axis=2)
+    shares = []
+    for each in (scores, scores / np.sqrt(d_k)):
+        powers = np.exp(each)
+        shares.append((powers.max(axis=1) / powers.sum(axis=1)).mean())
+    return scores.std(), *shares
+
 
 # %% [markdown] id="chance"
-# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. Long sums get
-# large by chance alone. So let a wish meet seven badges, all made of random numbers with mean 0 and standard deviation 1, a thousand times.
-# How large is a score, typically? How much does the best of the seven get, first as it is, then with all scores divided by $\sqrt{d_k}$?
+# A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. A score adds up
+# $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
+# deviation 1.
+#
+# **Predict**: if $d_k$ grows, does the typical size of a score grow, and the share that the best of the seven gets? And what happens to this
+# share if all scores are first divided by $\sqrt{d_k}$?
 
-
-# %% id="chance-code"
-def best(scores):  # the largest of seven shares, on average
-    powers = np.exp(scores)
-    return (powers.max(axis=1) / powers.sum(axis=1)).mean()
-
-
-draw = np.random.default_rng(0).normal
+# %% id="chance-run" tags=["predicted"]
 for d_k in (4, 64, 1024):
-    luck = (draw(size=(1000, 1, d_k)) * draw(size=(1000, 7, d_k))).sum(axis=2)
-    as_is, divided = best(luck), best(luck / np.sqrt(d_k))
-    print(f"d_k {d_k:4}: size {luck.std():2.0f}, shares {as_is:.2f} and {divided:.2f}")
+    size, share, divided = luck(d_k)
+    print(f"d_k {d_k:4}: size {size:2.0f}, share {share:.2f}, divided {divided:.2f}")
 
-# %% [markdown] id="chance-notice"
-# With such numbers a score is about $\sqrt{d_k}$ in size. (It is not $d_k$, because products above and below 0 cancel in part.) With 1024
-# of them the luckiest of seven badges gets nearly everything, though none of them fits: such a model would be sure of itself before it has
-# learned anything. After the division it gets about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
+# %% [markdown] id="chance-notice" tags=["answer"]
+# Both grow. Such a score is about $\sqrt{d_k}$ in size, not $d_k$, because products above and below 0 cancel in part. With 1024 numbers the
+# luckiest badge gets nearly everything, though none fits: such a model would be sure of itself before it has learned anything. After the
+# division the share is about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -188,17 +192,15 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Each word also brings a present to the party, its **value**, for everybody who finds the word, and never used up. Our values are the first
-# two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home an average of all
-# seven values, in which "cat" counts for 95 percent:
+# Each word also brings a present to the party, its **value**. It gives this present to everybody who finds it, and never runs out. Our
+# values are the first two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home
+# an average of all seven values, in which "cat" counts for 95 percent:
 
 # %% id="average-code"
 value = X[:, :2]
-parts = weights[:, None] * value
-output = parts.sum(axis=0)
-columns = ("alive", "tells", "takes alive", "takes tells")
-print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
-print("the output of it:", output.round(3))
+taken = weights[:, None] * value
+print(labelled(taken, columns=("takes alive", "takes tells"), digits=3))
+print("the output of it:", taken.sum(axis=0).round(3))
 
 # %% [markdown] id="average-notice"
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat.
@@ -236,28 +238,31 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Who makes the wishes?
 #
-# We thought up the wish of "it", but nobody can do that for every word of a language. So a model calculates: its words are the rows of $X$,
-# and their queries are the rows of $Q = X W_Q$. A row times a matrix adds up multiples of the rows of this matrix. So the three rows of
-# $W_Q$ say what an *alive*, a *telling* and an *open* word look for. In ours, $(0, 1, 0, 0)$ looks for what tells, $(1, 0, 0, 1)$ for
-# somebody alive who does not tell, and $(1, 0, -1, 1)$ is half of what "it" wants, because "it" is open by 2.
+# Nobody can think up a wish for every word of a language. So a model calculates: its words are the rows of $X$, and their queries are the
+# rows of $Q = X W_Q$. A row times a matrix adds up multiples of its rows. So the three rows of $W_Q$ say what an *alive*, a
+# *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of $W_K$ say what badge
+# such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
-query = X @ W_Q
 W_K = np.array([[1, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
+W_V = np.eye(3, 2)  # alive and tells, as they are
+query = X @ W_Q
 print("query of it:   ", query[4])  # Python counts from 0
 print("query of tired:", query[6])
-print("X W_K are the keys:", np.array_equal(X @ W_K, key))
+print("X W_K are the keys:  ", np.array_equal(X @ W_K, key))
+print("X W_V are the values:", np.array_equal(X @ W_V, value))
 
 # %% [markdown] id="projections-notice"
-# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as in your first turn.
-# In the same way the keys are $K = X W_K$ and the values are $V = X W_V$.
+# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as when you
+# calculated the scores of "tired".
 #
-# In a model nobody chooses these matrices either: they are learned. Here is the simplest way to learn $W_Q$. Start with twelve random
-# numbers. Pick one, nudge it by 0.1 up or down, and keep the nudge only if "it" now gives more to "cat". Then pick again:
+# In a model nobody chooses these matrices either: they are learned. Here is a simple way to learn $W_Q$. Start with twelve random numbers.
+# Pick one, nudge it by 0.1 up or down, and keep the nudge only if "it" now gives more to "cat". Then pick again. The folded `learn` does
+# this, and `for_cat` is what each word gives to "cat".
 
 
-# %% id="learned-code"
+# %% id="learned-code" tags=["hide-input"]
 def for_cat(matrix):  # the share of "cat" in the attention of each word
     powers = np.exp(X @ matrix @ key.T / 2)
     return powers[:, 1] / powers.sum(axis=1)
@@ -276,20 +281,19 @@ def learn(start, nudges):
 
 # %% id="learned-run"
 for start in range(3):
-    first, last = learn(start, 0), learn(start, 400)
+    first, last = learn(start, nudges=0), learn(start, nudges=800)
     before, after = for_cat(first)[4], for_cat(last)[4]
     print(f"start {start}: {before:.2f} {after:.2f}  wish", (X[4] @ last).round(1))
 
 # %% [markdown] id="learned-notice"
-# These are the shares before and after 400 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
-# from all three starts, each time with another wish. A real model is not even told that "cat" is right. It is only shown which word comes
-# next in a text, and instead of trying nudges it calculates for all its numbers at once to which side each should move (lesson
-# {lesson}`gradients`).
+# These are the shares before and after 800 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
+# from all three starts, each time with another wish. A real model is only shown which word comes next in a text, and calculates for all
+# its numbers at once to which side each should move (lesson {lesson}`gradients`).
 #
 # We kept a nudge only if it helped "it". **Predict** which other words now give "cat" another share than at the start.
 
 # %% id="learned-others" tags=["predicted"]
-shares = np.stack([for_cat(learn(0, 0)), for_cat(learn(0, 400))], axis=1)
+shares = np.stack([for_cat(learn(0, 0)), for_cat(learn(0, 800))], axis=1)
 print(labelled(shares, columns=("random", "learned")))
 
 # %% [markdown] id="learned-others-answer" tags=["answer"]
@@ -314,22 +318,22 @@ print(labelled(P @ value, columns=("alive", "tells")))
 # %% [markdown] id="spot"
 # Each row sums to 1. A column need not: five words look mostly at "cat".
 #
-# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong?
+# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. All numbers are positive. What is wrong?
 #
 # <details><summary>What is wrong</summary>
 #
-# Then the columns sum to 1, and no longer the rows. Ask a single word with two equal queries: each must give it the weight 1, but this
-# division makes it $\frac12$.
+# Then the columns sum to 1, and no longer the rows. Let two equal queries ask one single word: each must give it the weight 1,
+# but this division makes it $\frac12$.
 #
 # </details>
 
 # %% [markdown] id="formula-scores"
-# Books write these lines as follows. Let $T_q$ words ask $T_k$ words, with $Q_{ia}$ for number $a$ of query $i$ and $K_{ja}$ for number $a$ of
-# key $j$. Column $j$ of $K^\top$ is key $j$, so the line with `S` says
+# Books write these lines as follows. Let $T_q$ words ask $T_k$ words, with $Q_{ia}$ for number $a$ of query $i$ and $K_{ja}$ for number $a$
+# of key $j$. Column $j$ of $K^\top$ is key $j$, so the line with `S` says
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# The frame marks a formula to keep. With $S$ for the table of all scores, the next two lines are
+# With $S$ for the table of all scores, the next two lines are
 #
 # $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
 #
@@ -339,9 +343,9 @@ print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="formula-whole"
 # The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. In the whole machine you have calculated all that is lit. Behind it a model puts
-# the outputs of its heads side by side, multiplies them by one more learned matrix, and adds the result to $X$. Each blue frame leads to
-# a lesson:
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. A model then puts the outputs of its heads side by side, multiplies them by one
+# more learned matrix, and adds the result to $X$. The drawing shows this whole machine, with what you have calculated lit. Each blue box
+# links to its lesson:
 
 # %% id="machine-whole"
 figures.machine()
@@ -349,11 +353,11 @@ figures.machine()
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# This cell needs nothing but NumPy and runs anywhere. You give the words their numbers, here *person*, *thing* and *open*, and say in
-# `meant` who is meant; nudges look for $W_Q$. Badges and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is
-# kept if the shares that `meant` asks for have a larger sum. Run it, then take a sentence of your own, such as
-# `the cup fell because it was full`. Give numbers to its pronoun, and to its noun numbers that no other word has, because words with equal
-# badges get equal shares.
+# This cell needs only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant. Badges
+# and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is kept if the shares that `meant` asks for have a
+# larger sum. Run it, then take a sentence of your own, such as `the cup fell because it was full`. Give numbers to its pronoun, and make
+# its noun the only word with the largest number of one kind, say 2. A badge that lies between two others never wins: a cup of `[0, 1, 0]`
+# lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
 
 # %% id="own-code"
 import numpy as np
@@ -364,7 +368,7 @@ numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 
 X = np.array([numbers.get(word, [0, 0, 0]) for word in words])
 ask = [words.index(word) for word in meant]
 found = [words.index(word) for word in meant.values()]
-W_Q, P = np.zeros((3, 3)), np.zeros((len(X), len(X)))
+W_Q, P = np.zeros((3, 3)), np.zeros((len(X), len(X)))  # the first nudge is kept
 for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
     powers = np.exp(X @ (W_Q + nudge) @ X.T / np.sqrt(3))
     tried = powers / powers.sum(axis=1, keepdims=True)
@@ -392,8 +396,8 @@ verify_lesson("start")
 #
 # - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
 # - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
-# - A word takes home the average of all values under its weights. So "it" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody has to invent such a wish: told who is meant, nudges find a matrix that makes one.
+# - A word takes home the average of all values under its weights. "It" takes almost what "cat" hands over, because its wish fits the badge
+#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 nudges found a matrix that makes one.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
@@ -458,7 +462,7 @@ break_the_machine()
 # %% [markdown] id="deeper-map"
 # ## Deeper: The lessons, and which builds on which
 #
-# Each frame of the last drawing leads to one of these lessons:
+# Each blue box in the drawing of the whole machine links to one of these lessons:
 
 # %% id="map-table"
 from IPython.display import Markdown, display

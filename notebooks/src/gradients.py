@@ -110,7 +110,7 @@ for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
 
 # %% [markdown] id="scores-answer" tags=["answer"]
 # Only that of the dog, since only the dog's value lies to the left of the output, where the arrow leads. The clock lies farther off, and
-# yet the cat does twice the harm, because a score with a small weight hardly moves the output.
+# yet the cat does about twice the harm, because a score with a small weight hardly moves the output.
 
 # %% [markdown] id="backward-chain"
 # ## Back through a product

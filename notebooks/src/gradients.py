@@ -1,18 +1,18 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# In *cat saw clock because it was curious*, "it" is the cat. Attention can find this without ever reading "curious" with a cat or a
-# clock. So **what does a gradient step teach attention to look at?**
+# In *cat saw clock because it was curious*, "it" is the cat. Can attention find this if it never read "curious" with a cat or a clock?
+# It learns by gradient steps. So **what does a step teach attention to look at?**
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
-# outputs $Z=PV$. **Time:** 58 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 56 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A word that it has never met
 #
-# Take sentences such as *cat saw clock because it was tired*: two nouns, and an ending, "tired" or "curious", which says that "it" is the
-# animal. The ending asks with its query, each noun answers with its key, and the animal should get the larger weight. PyTorch reads three
-# of them, over and over: "tired" with cat and clock, "tired" with dog and stone, and "curious" with dog and stone.
+# Two endings, "tired" and "curious", ask with a query which of two nouns "it" is. The nouns answer with keys, and the animal should get
+# the larger weight. PyTorch repeats three sentences: "tired" comes with cat and clock, then with dog and stone, and "curious"
+# with dog and stone.
 
 # %% id="train-torch"
 import torch
@@ -36,23 +36,25 @@ def learn(key_step):
 
 
 # %% [markdown] id="train-map-shown"
-# The loss is minus the logarithm of the animal's weight. These scores come out, once with keys that stay, as a control, and once with keys
-# that learn. Two pairs never met, and are striped:
+# Each key begins with a 1 in a place of its own, each query at zero, and the loss is minus the logarithm of the animal's weight. After 100
+# rounds "curious" scores the dog above 0 and the stone below, as it was taught.
+#
+# **Predict** the signs of its scores for the cat and the clock (plus, minus, or 0), if the keys stay, and if they learn.
 
-# %% id="train-map"
+# %% id="train-map" tags=["predicted"]
 from attn_course.lessons.gradients import figures
 
 nouns, endings = ["cat", "dog", "clock", "stone"], ["tired", "curious"]
 maps = learn(key_step=0), learn(key_step=1)
 figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, clock)])
 
+# %% [markdown] id="train-map-answer" tags=["answer"]
+# They are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share nothing
+# with the others. If the keys learn, it finds the cat and avoids the clock.
+
 # %% [markdown] id="hook-time"
-# If the keys stay, "curious" scores cat and clock alike. If they learn too, it finds the cat and avoids the clock, and it has met neither.
-# Who told it? Queries and keys change only by what `torch.autograd.grad` returns. In this lesson you derive what that call computes, and at
-# the end your gradients give the same table.
-#
-# The way there is attention with its arrows turned round. Here $dx$ means the gradient of the loss with respect to $x$, not a small change
-# of it. We begin at $dZ$ and explain each arrow up to $dQ$, $dK$ and $dV$ when we come to it:
+# Who told "curious" about a cat that it never met? Queries and keys change only by what `torch.autograd.grad` returns, so we derive it:
+# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. It is attention with its arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -62,10 +64,10 @@ figures.machine()
 # %% [markdown] id="forward"
 # ## One query, in numbers
 #
-# First we go forward, with one query, three nouns and numbers to follow in your head. The query is
+# What does one step do? We take one query, three nouns and numbers to follow in your head. The query is
 # $q = 2\,(\ln 3, \ln 2, 0, 0)$, about $(2.2, 1.39, 0, 0)$. The key of the cat is $(1, 1, 0, 0)$, so with $\sqrt{d_k} = \sqrt 4 = 2$ its
 # score is $q \cdot k / 2 = \ln 3 + \ln 2 = \ln 6$. The dog, with $(1, 0, 0, 0)$, gets $\ln 3$, and the clock, with $(0, 0, 1, 0)$, gets 0.
-# Now $e$ to these powers is 6, 3 and 1, together 10, so the weights are 0.6, 0.3 and 0.1.
+# Now $e$ to these powers is 6, 3 and 1, so the weights are 0.6, 0.3 and 0.1.
 
 # %% [markdown] id="forward-output"
 # The values are $(2, 1)$, $(0, 1)$ and $(2, 0)$, and their average with these weights is
@@ -88,53 +90,82 @@ P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
 Z = P @ V
 L = ((Z - target) ** 2).sum() / 2
 print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
+figures.mixture(["cat", "dog", "clock"], P[0], V, target[0])
+
+# %% [markdown] id="scores-question"
+# The output should follow the arrow. If a score rises, its weight grows while the others shrink, and the output moves towards its value.
+#
+# **Predict** from the picture which of the three scores should rise. The other two do harm if they rise: which does more, that of the cat,
+# or that of the clock, whose value lies farther from the target?
+
+
+# %% id="scores-moved" tags=["predicted"]
+def loss_of(scores):
+    powers = np.exp(scores)
+    return ((powers @ V / powers.sum() - target) ** 2).sum() / 2
+
+
+for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
+    print(f"{word:5} score + 0.1: loss {loss_of(S[0] + nudge):.3f}")
+
+# %% [markdown] id="scores-answer" tags=["answer"]
+# Only that of the dog, since only the dog's value lies to the left of the output, where the arrow leads. The clock lies farther off, and
+# yet the cat does about twice the harm, because a score with a small weight hardly moves the output.
 
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# How should each number $x$ change so that the loss falls? A small step against the gradient $dx = \partial L / \partial x$ lowers it. We
-# begin at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# Each of these trials took a forward pass. The chain rule finds all gradients in one pass back, and a small step against them lowers the
+# loss. It begins at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
-# Everything else acts on the loss through the output only. So the chain rule asks three questions of each number. **Which outputs does it
-# touch? How fast does it move each of them? What is the sum over all that are touched**, each rate times the gradient there?
+# All other numbers act on the loss through the output. So the chain rule asks of each: **Which outputs does it touch? How fast does it
+# move them? What is the sum over all that are touched**, each rate times the gradient there?
 
 # %% [markdown] id="backward-values"
-# Ask them of the cat's value. In $z = 0.6\, v_{\text{cat}} + 0.3\, v_{\text{dog}} + 0.1\, v_{\text{clock}}$ each of its entries touches one
-# entry of $z$ and moves it at the rate 0.6. So its gradient is $0.6\,(1, -1)$. If there are several queries, value $j$ touches the output
-# of each query $i$, at the rate $p_{ij}$, and its gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second
-# index of its left factor. Here $i$ is the first index of $P$, so $P$ is transposed:
+# Take the cat's value. In $z = 0.6\, v_{\text{cat}} + 0.3\, v_{\text{dog}} + 0.1\, v_{\text{clock}}$ each of its entries touches one entry
+# of $z$, at the rate 0.6, so its gradient is $0.6\,(1, -1)$. If there are several queries, value $j$ touches the output of each query $i$,
+# and its gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the
+# first index of $P$. So $P$ is transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# Now take one weight, $p_{ij}$. It touches every entry of output $i$ and no other output, and it moves $z_i$ along $v_j$. The sum over the
-# entries is the dot product $dZ_i \cdot v_j$, and for all pairs at once
+# A weight $p_{ij}$ touches every entry of output $i$ and no other output, and it moves $z_i$ along $v_j$. The sum over the entries is the
+# dot product $dZ_i \cdot v_j$, and for all pairs at once
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij} = dZ_i \cdot v_j$ the **cost** of this weight: it says how fast the loss would grow if this weight alone were raised. The
-# cat costs $(1, -1) \cdot (2, 1) = 1$, the dog $(1, -1) \cdot (0, 1) = -1$, and the clock $(1, -1) \cdot (2, 0) = 2$.
+# We call $dP_{ij} = dZ_i \cdot v_j$ the **cost** of this weight: how fast would the loss grow if this weight alone were raised? The cat
+# costs $(1, -1) \cdot (2, 1) = 1$, the dog $(1, -1) \cdot (0, 1) = -1$, and the clock $(1, -1) \cdot (2, 0) = 2$.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# But a weight never rises alone, because the weights of a row sum to 1. So we ask the three questions of one score. By
-# {eq}`softmax-derivative` a score that rises at the rate 1 touches every weight of its row: its own weight gains $p_j$, and every weight
-# $l$, its own too, loses $p_l\, p_j$. We multiply each rate by the cost of its weight and add up. So for one query
+# But a weight never rises alone. The weights of a row sum to 1, so when a score rises, its weight takes from the others. If score $j$ rises
+# at the rate 1, weight $l$ of its row moves at the rate
 #
-# $$dS_j = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
+# $$\frac{\partial p_l}{\partial s_j} = p_l\, ([l = j] - p_j), \qquad \text{where } [l = j] \text{ is 1 if } l = j \text{ and else 0}$$
+#
+# (this is {eq}`softmax-derivative`). So if the score of the cat rises, the weights 0.6, 0.3 and 0.1 move at the rates
+#
+# $$0.6\,(1 - 0.6) = 0.24, \qquad 0.3\,(0 - 0.6) = -0.18, \qquad 0.1\,(0 - 0.6) = -0.06$$
+#
+# The cat gains what the others lose, and they lose in proportion to what they have.
+
+# %% [markdown] id="backward-softmax-cat"
+# The cat's score touches three weights at these rates, and we know their costs, so its gradient is
+# $0.24 \cdot 1 - 0.18 \cdot (-1) - 0.06 \cdot 2 = 0.3$. For any score of a row the same sum is
+#
+# $$dS_j = \sum_l dP_l\; p_l\, ([l = j] - p_j) = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
 
 # %% [markdown] id="backward-softmax-sum"
-# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. In words: the gradient of a score is its weight, times how far the
-# cost of this weight lies above the mean. For all queries at once, where $\odot$ multiplies entry by entry, and the row of ones
-# $\mathbf{1}^\top$ copies $\delta_i$ along row $i$:
+# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. So the gradient of a score is its weight, times how far its cost
+# lies above the mean. For all queries at once, where $\odot$ multiplies entry by entry, and the row of ones $\mathbf{1}^\top$ copies
+# $\delta_i$ along row $i$:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
-# %% [markdown] id="row-by-hand-question"
-# **Predict** from the weights 0.6, 0.3, 0.1 and the costs $1, -1, 2$: what is the mean cost, and what are the gradients of the scores?
-
-# %% id="row-by-hand" tags=["predicted"]
+# %% id="row-by-hand"
 dZ = Z - target
 dV = P.T @ dZ
 dP = dZ @ V.T
@@ -142,32 +173,29 @@ delta = (P * dP).sum(axis=1, keepdims=True)
 dS = P * (dP - delta)
 print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 
-# %% [markdown] id="row-by-hand-notice" tags=["answer"]
-# The mean cost is $0.6 - 0.3 + 0.2 = 0.5$. So the scores get $0.6\,(1 - 0.5) = 0.3$ and $0.3\,(-1 - 0.5) = -0.45$ and
-# $0.1\,(2 - 0.5) = 0.15$, which sum to 0. If the scores took a step against them, only that of the dog would rise.
+# %% [markdown] id="row-by-hand-notice"
+# The mean cost is $0.6 \cdot 1 - 0.3 \cdot 1 + 0.1 \cdot 2 = 0.5$. The clock costs most, 1.5 above the mean, but its weight is 0.1. The cat
+# lies only 0.5 above, but with a weight of 0.6, and so it did more harm.
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# Somebody forgets the mean: $dS = P \odot dP$. Our numbers become $(0.6, -0.3, 0.2)$, with the right signs. What must $dS$ be if all three
-# values are equal, and what does the wrong formula give?
+# Somebody forgets the mean: $dS = P \odot dP$. What must $dS$ be if all three values are equal, and what does this formula give?
 #
 # <details><summary>Answer</summary>
 #
-# Then the output does not depend on the scores, so $dS$ must be 0. But the costs are all the same number $c$, so $P \odot dP = c P$.
+# Then the output does not depend on the scores, so $dS$ must be 0. But all costs are the same number $c$, so $P \odot dP = c P$.
 #
 # </details>
-#
-# In the true $dS$ each row sums to 0, since raising all scores of a row equally changes no weight.
 
 # %% [markdown] id="which-gains"
-# The mean cost has a shorter form. It is an average of the dot products $dZ_i \cdot v_l$, so it is the dot product of $dZ_i$ with the
-# average of the values, which is the output:
+# The mean cost has a shorter form. An average of the dot products $dZ_i \cdot v_l$ is the dot product of $dZ_i$ with the average of the
+# values, which is the output:
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# So each value is compared with the present output. Where the loss falls as the output moves from $z_i$ towards $v_j$, a small
-# step in the scores raises score $j$ (unless $p_{ij} = 0$).
+# This is our picture as a formula, with $-dZ_i$ as the arrow. A small step in the scores raises score $j$ if the way from the
+# output to $v_j$ goes along the arrow (and $p_{ij}$ is not 0).
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -187,13 +215,14 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The dog should get a higher score. Will its key do that, or the query? Both, and the three questions say how. The query touches all scores
-# of its row, and as $s_j = q \cdot k_j / \sqrt{d_k}$, it moves score $j$ along $k_j / \sqrt{d_k}$. So its gradient is the sum over the
-# keys:
+# The dog should get a higher score. Does its key move for that, or the query? Both. The query touches all scores of its row, and as
+# $s_j = q \cdot k_j / \sqrt{d_k}$, it moves score $j$ along $k_j / \sqrt{d_k}$. So its gradient is the sum over the keys:
 #
-# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}}$$
+# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)}{2}
+#  = (-0.075,\ 0.15,\ 0.075,\ 0)$$
 #
-# For all queries at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
+# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises it. For all queries at once
+# $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -203,8 +232,7 @@ my_d_key = ...  # replace this line by your function
 check("gradient-of-all-keys", my_d_key)
 
 # %% [markdown] id="key-turn-ours" tags=["ours"]
-# Key $j$ touches the scores of column $j$, one for each query, and moves $s_{ij}$ along $q_i / \sqrt{d_k}$. The sum runs over all
-# $i$, the first index of $dS$, so $dS$ is transposed, as $P$ was in $dV = P^\top dZ$.
+# Key $j$ touches $s_{ij}$ for every query $i$. The sum runs over $i$, the first index of $dS$, so $dS$ is transposed, as $P$ was.
 #
 # ```python
 # def my_d_key(d_scores, query):
@@ -213,30 +241,21 @@ check("gradient-of-all-keys", my_d_key)
 
 # %% [markdown] id="backward-qk-both"
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
-#
-# **Predict** from $dS = (0.3, -0.45, 0.15)$ the gradient of the query, and to whose key a step against the gradient *adds* a piece of the
-# query.
 
-# %% id="circuit" tags=["predicted"]
+# %% id="circuit"
 dQ = dS @ K / 2
 dK = dS.T @ Q / 2
 print("query", dQ.round(3))
 print("keys", *dK.round(2))
-figures.row_on_wires(["cat", "dog", "clock"], Q[0], K, V, target[0])
-
-# %% [markdown] id="circuit-notice" tags=["answer"]
-# Half of $0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)$ is $dQ = (-0.075, 0.15, 0.075, 0)$. Each key gets a multiple of
-# $q / 2 = (1.1, 0.69, 0, 0)$, and only that of the dog a negative one, $-0.45$. So a step adds a piece of the query to the key of the
-# dog, and takes pieces away from the other two.
 
 # %% [markdown] id="pieces"
-# Query $i$ and key $j$ meet in both sums with the same factor, $dS_{ij} / \sqrt{d_k}$. If it is negative, a step against the gradient adds
-# a piece of each to the other.
+# Query and key meet in both sums with the same factor. If it is negative, as for our dog, a step adds a piece of each to the other. This
+# exchange solves the riddle.
 
 # %% [markdown] id="whole"
-# ## The whole backward pass
+# ## Who told "curious"?
 #
-# Each equation is a line of the program, with $\delta$ in its shorter form:
+# That is all that `torch.autograd.grad` had to compute, a line for each equation:
 
 
 # %% id="whole-code"
@@ -256,24 +275,9 @@ def backward(Q, K, V, dZ):
     return dQ, dK, dV
 
 
-# %% [markdown] id="compare"
-# One check needs no calculus. Compute the loss twice, with the first entry of the dog's key raised by 0.0001 and lowered by 0.0001, and
-# divide the difference by 0.0002:
-
-# %% id="differences-code"
-nudge = np.zeros((3, 4))
-nudge[1, 0] = 1e-4
-moved = [forward(Q, key, V)[1] for key in (K + nudge, K - nudge)]
-more, less = (((output - target) ** 2).sum() / 2 for output in moved)
-_, dK, _ = backward(Q, K, V, dZ)
-print(f"by differences {(more - less) / 2e-4:.4f}, by your program {dK[1, 0]:.4f}")
-
 # %% [markdown] id="first-step"
-# ## Who told "curious"?
-#
-# Now your gradients take the place of PyTorch's. In the first sentence the query of "tired", which is still zero, meets the keys of cat and
-# clock. Let the animal have the value 1 and the other noun 0. Then the output is the animal's weight $p$, and as the loss is $-\ln p$,
-# $dZ = -1/p$.
+# We put it in PyTorch's place and watch. Let the animal have the value 1 and the other noun 0. Then the output is the animal's weight
+# $p$, and as the loss is $-\ln p$, $dZ = -1/p$. In the first sentence the query of "tired", still zero, meets the keys of cat and clock.
 #
 # **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
 
@@ -291,18 +295,12 @@ print("query:", d_query[0])
 print("keys of cat and clock:", *d_key)
 
 # %% [markdown] id="first-step-notice" tags=["answer"]
-# Only the query moves. With two equal weights $dZ = -2$, the costs are $-2$ and 0, and $dS = (-\frac12, \frac12)$. So $dQ$ is $-\frac14$ of
-# the cat's key and $+\frac14$ of the clock's, and a step goes towards the cat. The keys get no gradient, because theirs is a piece of the
-# query, and the query is zero.
+# Only the query moves. With two equal weights $dZ = -2$, and $dS = (-\frac12, \frac12)$. So a step adds a quarter of the cat's key to the
+# query and takes away a quarter of the clock's. The gradient of a key is a piece of the query, and the query was zero.
 
 # %% [markdown] id="every-step"
-# And later steps? For the animal $dZ = -\frac1p$ and $v - z = 1 - p$, so by {eq}`score-gradient-against-mixture` its score gets
-# $p \cdot (-\frac1p)(1 - p) = -(1 - p)$, and the other score $+(1 - p)$, since the row sums to 0. So *every* step whose query is not zero
-# moves the key of the animal along the query, and the key of the thing just as far the opposite way.
-#
-# "Tired" comes with cat and with dog. It pulls both keys along its query, and pushes those of clock and stone away. So cat and dog may
-# become alike. Then "curious", which learns to find the dog, finds the cat, too. Do they become alike?
-
+# From now on the query of "tired" is not zero, and it leaves its mark on every key that it meets. The animal always costs less than the
+# mean, so each step pulls its key along the query, and pushes the key of the thing just as far the opposite way:
 
 # %% id="train-why-code"
 orderly = np.zeros((2, 4)), np.eye(4)  # where queries and keys begin
@@ -319,15 +317,26 @@ def train(sentences, rounds=100, start=orderly):
 
 queries, keys = train(read)
 print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
+
+# %% [markdown] id="plane"
+# The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right how
+# much more cat there is in a key than clock, and upwards how much more dog than stone. Our queries have the form $(a, b, -a, -b)$, so a score is a
+# quarter of the dot product in this picture. Queries are dashed:
+
+# %% id="plane-code"
 figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
 
 # %% [markdown] id="train-why"
-# They do. The picture shows keys, and queries as dashed lines: to the right you see coordinate 1 minus coordinate 3, upwards 2 minus 4.
-# Queries have the form $(a, b, -a, -b)$, so a score is a quarter of the dot product in the picture. Cat and dog begin at right angles, and
-# the query of "tired" pulls both to itself. So "curious", which goes after the dog, comes near the cat, too.
+# Follow the first round. The first sentence sends the query of "tired" to the right, towards the cat. In the second it meets the dog, whose
+# key points straight up, and pulls that key along itself: now the dog leans to the right, and the stone, pushed away, to the left. In the
+# third "curious" goes after the dog and away from the stone, so its query leans to the right, too, where the cat is.
 #
-# If the shared words are the reason, "curious" must fail where nothing is shared. So let "tired" meet cat and clock once more instead of
-# dog and stone. **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
+# Meanwhile the dog has drawn the query of "tired" upwards. So from the second round on it pulls the cat's key upwards, where "curious"
+# looks. **"Tired" told "curious", since every key keeps a piece of each query that it met.**
+
+# %% [markdown] id="apart-question"
+# If this is the reason, "curious" must fail where it shares no noun with "tired". So let "tired" meet cat and clock twice, and never the
+# dog. **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
 
 
 # %% id="apart-code" tags=["predicted"]
@@ -343,18 +352,16 @@ for name, sentences in {"shared": read, "apart": apart}.items():
     print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# Without the shared sentence it is $\frac12$, though "curious" has learned to find the dog. A query gets pieces only of keys that it meets,
-# and a key only of queries that it meets. So the two halves, which began at right angles, stay so, and "curious" keeps the score 0 with cat
-# and clock.
+# It is in the middle, though "curious" still finds the dog. Queries and keys get pieces only of what they meet. So "tired", cat and clock
+# never leave the horizontal line of the picture, and "curious", dog and stone never the vertical one. At right angles scores are 0.
 
 # %% [markdown] id="limits"
-# **Limits.** A gradient says what a small step does, and a large one may do the opposite. A key to which every query gives the weight 0, as
-# under a mask, learns nothing here, nor does its value. From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let
-# the ending ask for "it"; that the ending matters, a whole model must find out itself.
+# **Limits.** A gradient says what a small step does, and a large one may do the opposite. From random starts "curious" finds the cat mostly,
+# not always (*Deeper*). And we let the ending ask for "it": that the ending matters, a whole model must find out itself.
 
 # %% [markdown] id="own-list"
-# **Your own sentence.** Is it only the dog that can tell "curious" about the cat? Keep the sentence of "curious", and find one sentence with
-# "tired", without the dog, that lifts the cat above 0.6:
+# **Your own sentence.** Can only the dog tell "curious" about the cat? Keep the sentence of "curious", and find one with "tired", without
+# the dog, that lifts the cat above 0.6:
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]
@@ -364,9 +371,8 @@ print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 # %% [markdown] id="own-list-answer"
 # <details><summary>Our sentence</summary>
 #
-# `(tired, [cat, stone])` gives 0.79, and so does `(tired, [stone, cat])`, where both signs flip. The first pulls the cat's key along the
-# query of "tired" and pushes the stone's away. "Curious" learns to avoid the stone, so its query turns towards that of "tired", and finds
-# the cat there.
+# `(tired, [cat, stone])` gives 0.79. It pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
+# avoid the stone, so its query turns towards that of "tired", and finds the cat there. (With `[stone, cat]` both signs flip.)
 #
 # </details>
 
@@ -386,12 +392,11 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# The gradient of a score is its weight, times what this weight costs above the mean of its row.
+# The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
+# values that cost less than the mean and have some weight: each pulls the query towards its key, and its key towards the query (unless
+# others pull harder). That made cat and dog alike, and "curious", which had learned to find the dog, found the cat.
 #
-# What does a step teach attention to look at? At values that cost less than the mean and have some weight: each pulls the query towards its
-# key, and its key towards the query (unless others pull harder). So the query of "tired" made the cat like the dog, and "curious", which
-# had learned to find the dog, found the cat. Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries,
-# keys and values.
+# Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="by-entry"
 # ## Deeper: entry by entry
@@ -405,8 +410,7 @@ verify_lesson("gradients")
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# A score $s_{ij}$ touches all weights of its row, weight $l$ at the rate $p_{il}\, ([l = j] - p_{ij})$, where $[l = j]$ is 1 if $l = j$ and
-# else 0. So
+# A score $s_{ij}$ touches all weights of its row, weight $l$ at the rate $p_{il}\, ([l = j] - p_{ij})$. So
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
@@ -478,8 +482,8 @@ print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# The factor is $T / (4 d)$. FlashAttention keeps no weights. It computes them again in the backward pass, from queries,
-# keys and the logarithm of the normalising sum of each row, which it keeps: lesson {lesson}`flash`.
+# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and one number for each row, the
+# logarithm of its normalising sum: lesson {lesson}`flash`.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -15,7 +15,6 @@ from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
 from attn_course.figures.machines.whole import PLACES, machine, machine_drawing
-from attn_course.lessons.gradients.figures import row_on_wires
 from attn_course.sentence import KEY, QUERY, TOKENS
 
 pytestmark = pytest.mark.browser
@@ -63,7 +62,6 @@ def drawings(shown) -> str:
     memory(3, 4, (2, 3))
     aligner()
     masked(TOKENS, QUERY[0] @ KEY[0].T, np.tri(7), query=4)
-    row_on_wires(TOKENS, np.zeros(4), np.ones((7, 4)), np.ones((7, 2)), [1, -2])
     return "".join(drawn.html for drawn in shown[::2])
 
 

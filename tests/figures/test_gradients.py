@@ -11,15 +11,14 @@ from attn_course.lessons.gradients import figures
 from tests.figures.diagrams import svg_of
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
-TOKENS = ("cat", "sat", "it")
 SCORES = [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]
 
 DRAWN = [
     (
         partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], *SCORES, [(1, 0)]),
         [
-            "Keys that stay: scores from −0.2 to 0.5; of pairs that never met, broken and cat 0.0.",
-            "Keys that learn: scores from −4.0 to 3.0. Above 0 are there, tired: cat; broken: clock.",
+            "Keys that stay: scores from −0.25 to 0.50; of pairs that never met, broken and cat 0.00.",
+            "Keys that learn: scores from −4.00 to 3.00. Above 0 are there, tired: cat; broken: clock.",
         ],
     ),
     (
@@ -31,11 +30,15 @@ DRAWN = [
             "They end at these. cat: −1.0 and 0.0. clock: 0.0 and 1.0. tired: 2.0 and 4.0.",
         ],
     ),
+    (
+        partial(figures.mixture, ["cat", "it"], [0.25, 0.75], [[4, 0], [0, 8]], [-2, 0.5]),
+        ["cat, weight 0.25: 4.0 and 0.0. it, weight 0.75: 0.0 and 8.0. output: 1.0 and 6.0. target: −2.0 and 0.5."],
+    ),
 ]
 REFUSED = [
-    (partial(figures.row_on_wires, TOKENS, np.zeros(3), np.ones((3, 4)), np.ones((3, 2)), [1.0, 0.0]), "query must have shape"),
-    (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((2, 4)), np.ones((3, 2)), [1.0, 0.0]), "keys must have shape"),
-    (partial(figures.row_on_wires, TOKENS, np.zeros(4), np.ones((3, 4)), np.ones((3, 1)), [1.0, 0.0]), "values must have shape"),
+    (partial(figures.mixture, ["cat", "it"], [0.5], np.eye(2), [0, 1]), "weights must have shape"),
+    (partial(figures.mixture, ["cat"], [1], np.ones((1, 3)), [0, 1]), "values must have shape"),
+    (partial(figures.mixture, ["cat"], [1], np.ones((1, 2)), [0]), "target must have shape"),
     (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
     (partial(figures.learning, ["tired"], ["cat"], [(np.zeros((1, 4)), np.zeros((2, 4)))]), "keys must have shape"),
 ]
@@ -43,20 +46,6 @@ REFUSED = [
 
 class TestPictures(Pictures):
     """Learned scores, and how they are learned."""
-
-
-def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_hand(shown):
-    # weights 1/2, 1/4, 1/4; costs 4, 0, -12, whose mean is -1; so the gradients of the scores are 5/2, 1/4 and -11/4
-    query, keys = [np.log(4), 0, 0, 0], [[1, 0, 0, 2], [0, 0, 0, 4], [0, 8, 0, 0]]
-    figures.row_on_wires(TOKENS, query, keys, [[2, 1], [0, 5], [-6, 3]], target=[-2.5, 2.5])
-    drawn = shown.pop(0)
-    assert "become the weights (0.5, 0.25, 0.25), the output (−0.5, 2.5) and the loss 2. Back: the gradient is (2, 0)" in drawn.alt
-    assert "(4, 0, −12) at the weights" in drawn.alt
-    assert "their mean, −1, and times the weights it is (2.5, 0.25, −2.75) at the scores." in drawn.alt
-    assert "It is (1.25, −11, 0, 3) at the query, (1.73, 0, 0, 0), (0.17, 0, 0, 0), (−1.91, 0, 0, 0) at the keys" in drawn.alt
-    assert "and (1, 0), (0.5, 0), (0.5, 0) at the values." in drawn.alt
-    texts = ["".join(text.itertext()) for text in svg_of(drawn).iter("text")]
-    assert {"0.69", "1.39 / 2", "2 / 4", "0.5·(4+1)", "2.5", "0.25·(−12+1)", "0.5 · (2, 1)", "mean δ = −1"} <= {*texts}
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -16,7 +16,6 @@ from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
 from attn_course.figures.machines.programs import programs
-from attn_course.lessons.gradients.figures import row_on_wires
 from attn_course.lessons.transformer.figures import machine as stream
 from tests.figures.diagrams import assert_sound_diagram, svg_of, views
 
@@ -40,11 +39,6 @@ DRAWN = [
     (partial(memory, 1, 1, (1, 1)), "tile 1 of 1"),
     (partial(memory, 5, 4, (5, 4)), "Tile 5 of the queries"),
     (stream, "a norm and the table again"),
-    (
-        partial(row_on_wires, SENTENCE[:4], np.zeros(4), 4 * np.eye(4), 4 * np.eye(4, 2), [0, -1]),
-        "(4, 8, 0, 0) at the weights, their costs; less their mean, 3",
-    ),
-    (partial(row_on_wires, ["because"] * 2, np.zeros(4), np.eye(2, 4), np.eye(2), [-1, 1]), "the loss 1.25"),
     (partial(programs, 37, 16), "program 2 has 32 to 36"),
     (partial(programs, 12, 4), "program 2 has 8 to 11"),
     (partial(orders, 6, 2), "Parallel: 21 pairs one by one. Chunks of 2: 9 pairs within chunks, and 2 states"),

@@ -85,8 +85,8 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # ## From one query to a batch
 #
 # The line of 2022 works on many queries of many pictures. A layer makes queries, keys and values as we made the keys: $Q = X W_Q$,
-# $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are
-# the keys, so one product makes all scores:
+# $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of
+# $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
@@ -304,8 +304,8 @@ print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# Your four lines (or the course's) wrote this. Without the model the text is a stored one, and they were tried on one stored step. And with `one`?
-# Try our sentence first, with a single query, as in the model. **Predict** the seven weights that `one` gives.
+# Your four lines (or the course's) wrote this. Without the model the text is a stored one, and they were tried on one stored step. And with
+# `one`? Try our sentence first, with a single query, as in the model. **Predict** the seven weights that `one` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -384,9 +384,9 @@ verify_lesson("attention")
 # - A number by hand and a second sentence, with other keys and values, find the three mistakes shown here.
 # - The softmax runs over the keys. With a softmax over the queries a layer may still learn a job where no two queries want the same key.
 #
-# Is the line wrong? Yes, and one number made by hand says so, while training may not. A language model
-# writes with yours, but how did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
-# {lesson}`gradients` runs the machine backwards to find out.
+# Is the line wrong? Yes, and one number made by hand says so, while training may not. But how did the matrices of the language model
+# learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to
+# find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key, and learn to?

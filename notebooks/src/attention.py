@@ -18,8 +18,8 @@
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# We want a number that no program made. So we say by hand how alive each word is, how much it tells of what somebody does, and how much it
-# waits for another one, as "it" does.
+# We want a number that no program made. So we say by hand how alive each word is, how much it says about what somebody does or is, and how
+# much it waits for another, as "it" does.
 
 # %% id="who-code"
 import numpy as np
@@ -39,8 +39,8 @@ for word, key in zip(words, K, strict=True):
 # %% [markdown] id="who-asks"
 # A **key** is what a word shows to those who ask. The matrix $W_K$ makes it from the word: it keeps the three numbers and adds a fourth,
 # the first minus the second, because "it" will look for somebody alive and not for a deed. A **query** is what a word asks for. This one
-# belongs to "cat", which wants to know what is told about it, so it counts the second number twice and ignores the others. The dot
-# product says how well a key fits: 4 for "sat" and "tired", 2 for "was", 0 for the others. We build the lit part of this machine:
+# belongs to "cat", which wants to know what the cat does or is, so it counts the second number twice and ignores the others. The dot
+# product says how well a key fits. We build the lit part of this machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -49,8 +49,9 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is 4 much? That depends on $d_k$, the number of entries of a key, since so many products are added. If all entries of $q$ and $k$ are
-# independent, with mean 0 and variance 1, each product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent terms add:
+# Is a dot product of 4 much? That depends on $d_k$, the number of entries of a key, since so many products are added. If all entries of $q$
+# and $k$ are independent, with mean 0 and variance 1, each product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent
+# terms add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{a=1}^{d_k} \mathrm{Var}[q_a k_a] = d_k$$
 #
@@ -83,9 +84,9 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # %% [markdown] id="all-queries"
 # ## From one query to a batch
 #
-# The line of 2022 works on many queries of many pictures at once, and so must we. A layer makes queries, keys and values as we made the
-# keys: $Q = X W_Q$, $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has
-# $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
+# The line of 2022 works on many queries of many pictures. A layer makes queries, keys and values as we made the keys: $Q = X W_Q$,
+# $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of
+# $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
@@ -94,7 +95,7 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
-# **Your turn: all scores**, with leading axes. {turn}`all-scores`
+# **Your turn: scores for any batch** (task {task}`all-scores`). {turn}`all-scores`
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
@@ -116,7 +117,7 @@ check("all-scores", my_scores)
 # Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention**, which may call your `my_scores`. {turn}`attention-of-batches`
+# **Your turn: batched attention** (task {task}`attention-of-batches`), which may call your `my_scores`. {turn}`attention-of-batches`
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -133,14 +134,14 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## The line on trial
 #
-# Your function is called `attend` from here on. (Until you write it, the course's stands in.) Two suspects claim to compute the same. In
-# `one` the powers are divided by their sum over the queries, which are axis $-2$ here and were axis 1 in the line of 2022. In `two`, batch
-# and positions are joined to one axis.
+# Your function is called `attend` from here on. Two suspects claim to compute the same. In `one` the powers are divided by their sum over
+# the queries, which are axis $-2$ here and were axis 1 in the line of 2022. In `two`, batch and positions are joined to one axis.
 
 # %% id="spot-code"
 from attn_course.reference import attention
 
-attend = attention if my_batched_attention is ... else my_batched_attention
+dots = my_batched_attention is ...  # not written yet: the course's stands in
+attend = attention if dots else my_batched_attention
 
 
 def one(q, k, v):
@@ -158,7 +159,7 @@ def two(q, k, v):
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
-# Here $i$ asks and $j$ answers, so that output $i$ averages the values:
+# So output $i$ averages the values:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
@@ -167,8 +168,8 @@ def two(q, k, v):
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
 # %% [markdown] id="spot-predict"
-# Two tests follow. In the first, for {eq}`attention-weights`, all seven words of one sentence ask, with a $W_Q$ made by hand, too. The
-# values are the identity matrix. As $P I = P$, the output is the weights, and "cat" must give "sat" 0.344. The second, for
+# Two tests follow. In the first, for {eq}`attention-weights`, the batch is our sentence alone. All seven words ask, with a $W_Q$ made by
+# hand, too. The values are the identity matrix. As $P I = P$, the output is the weights, and "cat" must give "sat" 0.344. The second, for
 # {eq}`batched-attention`, takes the sentence twice, changes the keys of the second copy, and checks that the first keeps its outputs.
 # **Predict** which function fails which test.
 
@@ -204,15 +205,15 @@ figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
 # In `one` each key shares out a weight of 1 among the queries, so nothing holds the row of a query to 1: that of "cat" collects 2.18. The
-# line of 2022 is wrong, and a single number says so. Axis 2, that of its keys, is the right one. "That's a typo and a big bug!" answered
-# the author of the annotated papers.
+# line of 2022 is wrong, and for this mistake a single number is enough. In that line the keys are axis 2, so `dim=2` is right. "That's a
+# typo and a big bug!" answered the author of the annotated papers.
 
 # %% [markdown] id="layer"
 # ## Would training have told us?
 #
 # Then why were the pictures about equally good? We train a small layer, on pictures of four independent, standard normal pixels. A row of
-# $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The three matrices $W_Q$, $W_K$ and $W_V$ stand side by side in `w`,
-# in its 4 + 4 + 1 columns.
+# $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The matrices $W_Q$, $W_K$ and $W_V$ stand side by side in the
+# 4 + 4 + 1 columns of `w`.
 
 # %% id="train-code"
 import torch
@@ -243,7 +244,7 @@ def error_after(start, axis, wanted):
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the opposite pixel, as in a mirror, and in the other the brightest of the four. The folded cell trains
+# In one job each place must return the opposite pixel, and in the other the brightest of the four. The folded cell trains
 # from a given start and returns the mean squared error on 100,000 new pictures. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
@@ -254,36 +255,40 @@ for job, wanted in jobs.items():
         print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# Only at the brightest, from all three starts. It learns opposite pixels nearly as well as the right axis does (over ten starts the mean
-# errors were 0.015 and 0.006), since each key is wanted by one query, which gets its whole weight. For the brightest, add up all outputs,
-# {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the scores drop out:
+# Only at the brightest, and from all three starts. Opposite pixels it can learn: over ten starts the mean error was 0.015 with the wrong
+# axis and 0.006 with the right one. There each key is wanted by one query, which can get its whole weight. For the brightest, add up all
+# outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the scores drop out:
 #
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
 # If all four are to return the value of the same key, the sum must be four times that value, but it is the sum of all values whatever the
-# scores. Each value is a multiple of its pixel plus a constant of its place, so the mean of the outputs can follow only the mean of the
-# pixels.
+# scores.
 
 # %% [markdown] id="train-left"
-# Could longer training remove this error? A pixel's distance from the mean of all four has the covariance $\frac14 - \frac14 = 0$
-# with it. For sums of independent normal numbers that means independence, so the largest distance, that of the brightest, does not depend
-# on the mean either. As the mean of the outputs errs no more than they do, their error is, on average over many pictures, at least the
-# variance of this distance:
+# Could longer training remove this error? Let $y$ be the brightest pixel and $\bar{z}$ the mean of the outputs. The mean of their squared
+# errors is the squared error of $\bar{z}$ plus their spread about it:
+#
+# $$\frac{1}{4} \sum_i (z_i - y)^2 = (\bar{z} - y)^2 + \frac{1}{4} \sum_i (z_i - \bar{z})^2 \ge (\bar{z} - y)^2$$
+#
+# Each value is a multiple of its pixel plus a constant of its place. So $\bar{z}$, which is the mean of the values here, is a multiple of
+# the mean pixel plus a constant. The best such line, found by least squares, has the error:
 
 # %% id="train-left-code"
 four = np.random.default_rng(0).normal(size=(100_000, 4))
-print(f"{np.var(four.max(axis=1) - four.mean(axis=1)):.2f}")
+mean, brightest = four.mean(axis=1), four.max(axis=1)
+line = np.polyfit(mean, brightest, 1)
+print(f"{np.mean((np.polyval(line, mean) - brightest) ** 2):.2f}")
 
 # %% [markdown] id="train-story"
-# About this much was left, so no training of this layer helps. Perhaps the pictures of 2022 were equally good because their pixels wanted
-# different keys; we have not trained that model.
+# About this much was left, so with the wrong axis no training of this layer helps. Perhaps the pictures of 2022 were equally good because
+# their pixels wanted different keys; we have not trained that model.
 
 # %% [markdown] id="real"
 # ## Does your function run a language model?
 #
 # SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and makes queries, keys and values with the matrices that
-# it has learned; each layer then calls the function that we name. The text goes in token by token, so only the newest token asks, with
-# queries of the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are kept from all tokens so far. The scores stay below 40 in size.
+# it has learned; each layer then calls the function that we name. Only the newest token asks, with queries of the shape (9, 1, 64). Keys
+# and values, (9, $T_k$, 64), are kept from all tokens so far. The scores stay below 40 in size.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -299,8 +304,8 @@ print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# Your four lines (or the course's) wrote this, if the model is on your machine. And with `one`? Try our sentence first, with a single
-# query, as in the model. **Predict** the seven weights that `one` gives.
+# Your four lines (or the course's) wrote this. Without the model the text is a stored one, and they were tried on one stored step. And with
+# `one`? Try our sentence first, with a single query, as in the model. **Predict** the seven weights that `one` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -311,45 +316,54 @@ print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
 # All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is the sum of all values,
 # whatever the query.
 
-# %% [markdown] id="real-ask"
-# And the model? `mean` divides these weights by their number: is only the size of the sum to blame?
-
-
 # %% id="real-broken" tags=["live"]
-def mean(q, k, v):
-    return one(q, k, v) / k.shape[-2]
-
-
 if model.is_here:
-    for broken in (one, mean):
-        model.attend = broken
-        print(model.write(start, tokens=5))
+    model.attend = one
+    print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine `one` wrote ",, the the (", and `mean` ",,,,,". So no: weights with the sum 1 may still ignore the query. Training on
-# opposite pixels hid the wrong axis, but this model shows it at once.
+# On our machine `one` wrote ",, the the (". On opposite pixels three trainings hid the wrong axis; this model, trained with the right one,
+# shows it at once.
 
 # %% [markdown] id="own"
 # ## Try anybody's attention
 #
-# These lines need only PyTorch. They try its own attention; put that of your project in its place, or what a chatbot gives you. An
-# attention that passes both tests may still have other mistakes.
+# But can we trust our tests? A third suspect averages the values over the batch before it attends. **Predict** what `by_hand` and `alone`
+# say of it.
+
+
+# %% id="own-third" tags=["predicted"]
+def three(q, k, v):
+    return attend(q, k, np.broadcast_to(v.mean(axis=0), v.shape))
+
+
+print(f"three  by hand: {by_hand(three)}  alone: {alone(three)}")
+
+# %% [markdown] id="own-answer" tags=["answer"]
+# Both say True, although each sentence now gets the values of all. In a batch of one the mean is the value itself, and `alone` gives the
+# second copy the same values.
+
+# %% [markdown] id="own-try"
+# Go back to `alone`, change one argument so that it catches `three`, and run both cells again. In our version below, which needs only
+# PyTorch, the second copy gets other keys and values. Add the attention of your project, or what a chatbot gives you, as a function of
+# queries, keys and values (batch, position, feature). It may pass and still have other mistakes.
 
 # %% id="own-code"
 import torch
 
-suspect = torch.nn.functional.scaled_dot_product_attention  # put any other here
+pytorch = torch.nn.functional.scaled_dot_product_attention
+suspects = {  # add any other here
+    "PyTorch": pytorch,
+    "three": lambda q, k, v: pytorch(q, k, v.mean(0).expand_as(v)),
+}
 k = torch.tensor([[0.0, 2, 0, 1], [1, 1, 0, 0], [0, 0, 3, 0]])  # three keys, d_k = 4
 q = torch.tensor([[0.0, 2, 0, 0], [1, 0, 1, 0]])  # the first has the scores 2, 1, 0
 number = 0.665  # by hand: 7.39 / (7.39 + 2.72 + 1), its weight for the first key
-
-P = suspect(q[None], k[None], torch.eye(3)[None])[0]
-print("by hand:", abs(P[0, 0].item() - number) < 0.001)
-
-asked, twice = torch.stack([q, q]), torch.stack([k, k])  # keys serve as values
-changed = suspect(asked, torch.stack([k, 3 * k]), twice)
-alone = torch.allclose(suspect(asked, twice, twice)[0], changed[0])
-print("alone:  ", alone)
+twice, same, other = (torch.stack(pair) for pair in ([q, q], [k, k], [k, 3 * k]))
+for name, f in suspects.items():
+    found = f(q[None], k[None], torch.eye(3)[None])[0, 0, 0].item()
+    kept = torch.allclose(f(twice, same, same)[0], f(twice, other, other)[0])
+    print(f"{name:7}  by hand: {abs(found - number) < 0.001}  alone: {kept}")
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -367,12 +381,12 @@ verify_lesson("attention")
 # ## Summary
 #
 # - Attention is scores, a softmax of each row and an average of the values.
-# - A number by hand and a second sentence that changes find the two mistakes shown here.
-# - The softmax runs over the keys. With a softmax over the queries a layer may still learn a job where each query wants another key.
+# - A number by hand and a second sentence, with other keys and values, find the three mistakes shown here.
+# - The softmax runs over the keys. With a softmax over the queries a layer may still learn a job where no two queries want the same key.
 #
-# Is the line wrong? Yes, and one number made by hand says so, while training may not. A language model
-# writes with yours, but how did its matrices learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson
-# {lesson}`gradients` runs the machine backwards to find out.
+# Is the line wrong? Yes, and one number made by hand says so, while training may not. But how did the matrices of the language model
+# learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to
+# find out.
 
 # %% [markdown] id="near"
 # ## Deeper: can a query find every key, and learn to?
@@ -421,8 +435,8 @@ figures.query_plane(axis, maps, plane_values[:, 0])
 
 # %% [markdown] id="slope"
 # Can training lead a query to another key? A loss says which way to go only through the slope of the output. Keep keys and values, and move
-# $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$. By the lemma {eq}`weighted-mean-derivative` the slope of the output is the
-# **covariance** of the values and these slopes under the weights. With vectors as columns it reads
+# $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$. By {eq}`weighted-mean-derivative`, the slope of a weighted mean, that of the output
+# is the **covariance** of the values and these slopes under the weights. With vectors as columns it reads
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
@@ -487,7 +501,7 @@ alive("attention-of-one-query")
 # Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it, so 18 of our 21 numbers are free.
 
 # %% [markdown] id="hold-turn"
-# **Your turn: another context, the same output.** {turn}`same-output-other-values`
+# **Your turn: another context, the same output** (task {task}`same-output-other-values`). {turn}`same-output-other-values`
 
 # %% id="hold-turn-code" tags=["your-turn"]
 my_values = ...  # your function

@@ -13,7 +13,7 @@
 # The reader had trained a model that draws pictures, with axis 1 and with axis 2, and reported pictures about equally good.
 # **Is the line wrong, and how would you know?**
 #
-# **You need** matrix products, $e^x$, NumPy. **Time:** 60 minutes.
+# **You need** matrix products, $e^x$, NumPy. **Time:** 58 minutes.
 
 # %% [markdown] id="who"
 # ## A number that we trust

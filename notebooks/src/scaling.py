@@ -143,8 +143,8 @@ check("divisor-for-sparse-entries", my_divisor)
 # "into regions where it has extremely small gradients." Are they so small?
 
 # %% [markdown] id="lesson-of-a-query"
-# Let the keys of a query have values $v_j$, from which we have subtracted the right output. With its weights $w$ the output is wrong by
-# $e = \sum_j w_j\, v_j$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and the softmax pulls the slopes
+# Let the keys of a query have values $v_j$, from which we have subtracted the right output. As its weights $w$ sum to 1, its output is wrong
+# by $e = \sum_j w_j\, v_j$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and the softmax pulls the slopes
 # back to the scores, as in lesson {lesson}`softmax`:
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = e \cdot v_j$$
@@ -170,9 +170,9 @@ def gradients(scores, off):  # off: the values, less the right one
 print(gradients(np.array([[8.0, 0]]), np.array([[[1], [0]]])).round(4))  # by hand
 
 # %% [markdown] id="silent-predict"
-# So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$ hardly anything. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
-# values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a tenth, or to a
-# hundredth?
+# So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$ hardly anything. Now 2000 random queries meet 16 random keys each, with
+# $d_k = 64$ and values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a tenth,
+# or to a hundredth?
 
 # %% id="silent-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
@@ -230,7 +230,7 @@ def slope_of(g, x, items):  # along W_Q W_K^T, before the division
 
 # %% [markdown] id="trial-training"
 # A step of gradient descent averages over 32 new examples. We stop when more than 90 % of 512 other queries are right, or after 100 steps.
-# A `way` may change the gradients, as your function does; it is also told which queries are right.
+# In the folded cell a `way` may change the gradients, as your function does; it is told which queries are right.
 
 
 # %% id="trial-steps" tags=["hide-input"]
@@ -294,8 +294,8 @@ print("silent and right {:.0%}, silent and wrong {:.0%}".format(*np.mean(counts,
 
 # %% [markdown] id="culprit"
 # So Vaswani et al. were half right: about half of the delay here is won back when gradients that are small *beside others* get the mean
-# length. Lowering the long ones as well wins back most of the rest. Section {section}`measured` has this, right and wrong ones lifted in
-# equal numbers, other widths and Adam.
+# length. Giving it to all of them wins back more than half of the rest. Section {section}`measured` has this, right and wrong ones lifted
+# in equal numbers, other widths and Adam.
 
 # %% [markdown] id="by-d-k"
 # ## And $d_k$ itself?
@@ -307,7 +307,7 @@ print("silent and right {:.0%}, silent and wrong {:.0%}".format(*np.mean(counts,
 #
 # $$\frac{\eta\, \|x\|^2}{u^2} \sum_j g_j\, k_j \cdot k_l \;\approx\; \eta\, \|x\|^2\, g_l\, \frac{d_k}{u^2}$$
 #
-# because $k_l \cdot k_l$ is about $d_k$, while the other products are smaller and have either sign. (A step on $W_K$ moves it likewise.)
+# because $k_l \cdot k_l$ is about $d_k$, while the other products are mostly smaller and have either sign. (A step on $W_K$ moves it likewise.)
 
 # %% [markdown] id="by-d-k-predict"
 # With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large, a
@@ -427,8 +427,8 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 
 # %% [markdown] id="projected"
 # **What does PyTorch's start give?** Layer normalisation gives each token of $d$ entries the squared length $\|x\|^2 = d$ (while its
-# learnt gain is 1 and its bias 0, and but for its small $\epsilon$). Each entry of $x W$ sums $d$ terms $x_i W_{ij}$, so over draws of $W$ whose entries are independent, with mean 0 and variance
-# $\sigma_w^2$,
+# learnt gain is 1 and its bias 0, and but for its small $\epsilon$). Each entry of $x W$ sums $d$ terms $x_i W_{ij}$, so over draws of $W$
+# whose entries are independent, with mean 0 and variance $\sigma_w^2$,
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #

@@ -266,9 +266,9 @@ def counted(g, right):  # changes nothing, but notes how many are silent: right,
 
 # %% [markdown] id="slow-predict"
 # Five layers with $d_k = 64$ start from the same random matrices. One divides by the root, the others do not; the third lifts its silent
-# queries with your function, the last two only those that are wrong, or right. Each gets the best of eight step sizes, so a layer is not
-# punished for gradients that are all too long or too short. **Predict**: while the layer learns, are more of the silent queries wrong or
-# right? And which win more steps if they are lifted?
+# queries with your function, the fourth only the wrong ones, and the fifth only the right ones. Each gets the best of eight step sizes, so a
+# layer is not punished for gradients that are all too long or too short. **Predict**: while the layer learns, are more of the silent queries
+# wrong or right? And which win more steps if they are lifted?
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients

@@ -240,7 +240,7 @@ one item: 5 1
             the new length is the mean over all rows of the batch
     """,
     hints="""
-        The lengths are `np.linalg.norm(g, axis=1, keepdims=True)`. Add 1e-99, so that you may divide by them.
+        Add 1e-99 to the lengths, so that you may divide by them.
         `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere. What is the condition?
         np.where(length < 0.01, ..., g)
     """,
@@ -251,8 +251,9 @@ one item: 5 1
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g` are the gradients of some queries. Write `my_lift(g)`: each silent row, one shorter than 0.01, keeps its direction and
-    gets the mean length of all rows. A row of zeros, and all other rows, stay as they are.
+    The rows of `g`, in float64, are the gradients of some queries, and `np.linalg.norm(g, axis=1, keepdims=True)` their lengths. Write
+    `my_lift(g)`: each silent row, one shorter than 0.01, keeps its direction and gets the mean length of all rows. A row of zeros, and
+    all other rows, stay as they are.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
     return np.where(length < 0.01, g / length * length.mean(), g)

@@ -1,13 +1,13 @@
 # %% [markdown] id="title"
 # # {lesson}`start` Start here: what one word takes from the others
 #
-# *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
+# *The cat sat because it was tired.* Who was tired? You know. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at other words. This is called **attention**. SmolLM2, in its smallest size, does this in 270 places, called
 # *heads*. In each, every word shares out its attention among itself and the words before it. Run the next two cells: click into a cell
 # and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
 #
-# **You need** matrix products, powers and a little Python. **Time:** 55 minutes.
+# **You need** matrix products, powers and a little Python. **Time:** 60 minutes.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -32,7 +32,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Every word after "cat", even the full stop, gives "cat" the largest share. So put a colour in place of "it":
+# Every word after "cat", even the full stop, gives "cat" the largest share. For a test, put a colour in place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -98,9 +98,9 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # </details>
 
 # %% [markdown] id="fourth"
-# We go on with a stronger wish, $(4, -2, -2)$, outside that range. It also counts *open* against a word, because a pronoun should not find a
-# pronoun, and "cat" leads by 8. Soon we divide by the square root of the length of a query. Four numbers make that 2, so we write the same
-# wish with four: each badge also shows *alive* minus *tells*, and the wish is $(2, 0, -2, 2)$.
+# We go on with twice that wish, and count *open* against a word, too, so that no pronoun finds a pronoun: $(4, -2, -2)$. Then "cat" leads by
+# 8. Soon we divide by the square root of how many numbers a query has. With four that is 2, so we write the same wish with four: each badge
+# also shows *alive* minus *tells*, and the wish is $(2, 0, -2, 2)$.
 
 # %% id="fourth-code"
 key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
@@ -140,7 +140,7 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 # %% [markdown] id="rules-notice"
 # Squares fail. Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same factor, which drops out when they are
 # divided by their sum. Take any rule that works on each score alone, gives positive numbers, and grows smoothly with the score. Of these,
-# only powers of some base pass every bonus, as lesson {lesson}`softmax` proves. We take the base $e$.
+# only powers of some base pass every bonus (times a constant, which drops out), as lesson {lesson}`softmax` proves. We take the base $e$.
 
 
 # %% id="chance-code" tags=["hide-input"]
@@ -159,8 +159,8 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 # $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
 # deviation 1.
 #
-# **Predict**: if $d_k$ grows, does the typical size of a score grow, and the share that the best of the seven gets? And what happens to this
-# share if all scores are first divided by $\sqrt{d_k}$?
+# **Predict**: if $d_k$ grows, does the typical size of a score grow? Does the share of the best of the seven? And what happens to this share
+# if all scores are first divided by $\sqrt{d_k}$?
 
 # %% id="chance-run" tags=["predicted"]
 for d_k in (4, 64, 1024):
@@ -239,9 +239,9 @@ check("output-of-one-query", my_answer)
 # ## Who makes the wishes?
 #
 # Nobody can think up a wish for every word of a language. So a model calculates: its words are the rows of $X$, and their queries are the
-# rows of $Q = X W_Q$. A row times a matrix adds up multiples of its rows. So the three rows of $W_Q$ say what an *alive*, a
-# *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of $W_K$ say what badge
-# such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
+# rows of $Q = X W_Q$. Each is a sum of the rows of $W_Q$, taken as often as the numbers of its word say. So the three rows of $W_Q$ are what
+# an *alive*, a *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of $W_K$ say
+# what badge such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -287,10 +287,10 @@ for start in range(3):
 
 # %% [markdown] id="learned-notice"
 # These are the shares before and after 800 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
-# from all three starts, each time with another wish. A real model is only shown which word comes next in a text, and calculates for all
+# from all three starts, each time with another wish. A real model is at first only shown which word comes next in a text, and calculates for all
 # its numbers at once to which side each should move (lesson {lesson}`gradients`).
 #
-# We kept a nudge only if it helped "it". **Predict** which other words now give "cat" another share than at the start.
+# We kept a nudge only if it helped "it". **Predict** for which words besides "it" the share of "cat" has changed since the start.
 
 # %% id="learned-others" tags=["predicted"]
 shares = np.stack([for_cat(learn(0, 0)), for_cat(learn(0, 800))], axis=1)
@@ -322,7 +322,7 @@ print(labelled(P @ value, columns=("alive", "tells")))
 #
 # <details><summary>What is wrong</summary>
 #
-# Then the columns sum to 1, and no longer the rows. Let two equal queries ask one single word: each must give it the weight 1,
+# Then the columns sum to 1, and no longer the rows. Suppose that only one word can be asked, and two equal queries ask it: each must give it the weight 1,
 # but this division makes it $\frac12$.
 #
 # </details>
@@ -344,8 +344,8 @@ print(labelled(P @ value, columns=("alive", "tells")))
 # %% [markdown] id="formula-whole"
 # The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. A model then puts the outputs of its heads side by side, multiplies them by one
-# more learned matrix, and adds the result to $X$. The drawing shows this whole machine, with what you have calculated lit. Each blue box
-# links to its lesson:
+# more learned matrix, and adds the result to $X$. The drawing shows this whole machine, with what you have calculated lit; the rest comes
+# later. Each blue box links to its lesson:
 
 # %% id="machine-whole"
 figures.machine()
@@ -355,9 +355,9 @@ figures.machine()
 #
 # This cell needs only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant. Badges
 # and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is kept if the shares that `meant` asks for have a
-# larger sum. Run it, then take a sentence of your own, such as `the cup fell because it was full`. Give numbers to its pronoun, and make
-# its noun the only word with the largest number of one kind, say 2. A badge that lies between two others never wins: a cup of `[0, 1, 0]`
-# lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
+# larger sum. Run it, then take a sentence of your own, such as `the cup fell because it was full`, and change `meant`. Give numbers to its
+# pronoun, and let its noun alone have the largest number in one column, say 2. A badge that lies between two others never wins: a cup of
+# `[0, 1, 0]` lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
 
 # %% id="own-code"
 import numpy as np
@@ -376,6 +376,16 @@ for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
         W_Q, P = W_Q + nudge, tried
 for i, j in zip(ask, found, strict=True):
     print(f"{words[i]} gives {words[j]} {P[i, j]:.2f} and takes", (P[i] @ X).round(2))
+
+# %% [markdown] id="own-real"
+# And what does the head from the beginning find? (Where the model is not on your machine, the answer to our sentence is stored.)
+
+# %% id="own-real-code" tags=["live"]
+text = " ".join(words).capitalize()
+tokens = [token.strip() for token in model.tokens(text)]
+for word, noun in meant.items():
+    row = model.maps(text)[13, 8, tokens.index(word)]
+    print(f'"{word}" gives "{noun}" {row[tokens.index(noun)]:.2f}')
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -397,7 +407,8 @@ verify_lesson("start")
 # - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
 # - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
 # - A word takes home the average of all values under its weights. "It" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 nudges found a matrix that makes one.
+#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 nudges found a matrix that makes one. The head of the real
+#   model was not even told that.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 

@@ -37,7 +37,7 @@ def learn(key_step):
 
 # %% [markdown] id="train-map-shown"
 # Each key begins with a 1 in a place of its own, each query at zero, and the loss is minus the logarithm of the animal's weight. After 100
-# rounds "curious" scores the dog above 0 and the stone below, as it was taught.
+# rounds "curious" scores the dog above 0 and the stone below.
 #
 # **Predict** the signs of its scores for the cat and the clock (plus, minus, or 0), if the keys stay, and if they learn.
 
@@ -49,12 +49,12 @@ maps = learn(key_step=0), learn(key_step=1)
 figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, clock)])
 
 # %% [markdown] id="train-map-answer" tags=["answer"]
-# They are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share nothing
+# These two scores are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share nothing
 # with the others. If the keys learn, it finds the cat and avoids the clock.
 
 # %% [markdown] id="hook-time"
 # Who told "curious" about a cat that it never met? Queries and keys change only by what `torch.autograd.grad` returns, so we derive it:
-# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. It is attention with its arrows turned round:
+# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. This way back is attention with its arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -109,8 +109,9 @@ for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
     print(f"{word:5} score + 0.1: loss {loss_of(S[0] + nudge):.3f}")
 
 # %% [markdown] id="scores-answer" tags=["answer"]
-# Only that of the dog, since only the dog's value lies to the left of the output, where the arrow leads. The clock lies farther off, and
-# yet the cat does about twice the harm, because a score with a small weight hardly moves the output.
+# Only that of the dog, since only the way to the dog's value goes more along the arrow than against it. The clock lies farther off, and yet
+# the cat does about twice the harm. Its weight is 0.6, the clock's 0.1, and a score moves the output in proportion to its weight, as we
+# shall see.
 
 # %% [markdown] id="backward-chain"
 # ## Back through a product
@@ -118,8 +119,8 @@ for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
 # Each of these trials took a forward pass. The chain rule finds all gradients in one pass back, and a small step against them lowers the
 # loss. It begins at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
-# All other numbers act on the loss through the output. So the chain rule asks of each: **Which outputs does it touch? How fast does it
-# move them? What is the sum over all that are touched**, each rate times the gradient there?
+# All other numbers act on the loss through the output. So the chain rule asks of each: **Which entries of the outputs does it touch? How
+# fast does it move them? What is the sum over all that are touched**, each rate times the gradient there?
 
 # %% [markdown] id="backward-values"
 # Take the cat's value. In $z = 0.6\, v_{\text{cat}} + 0.3\, v_{\text{dog}} + 0.1\, v_{\text{clock}}$ each of its entries touches one entry
@@ -195,7 +196,7 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
 # This is our picture as a formula, with $-dZ_i$ as the arrow. A small step in the scores raises score $j$ if the way from the
-# output to $v_j$ goes along the arrow (and $p_{ij}$ is not 0).
+# output to $v_j$ makes less than a right angle with the arrow (and $p_{ij}$ is not 0).
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -216,7 +217,7 @@ check("gain-over-mixture", my_d_scores)
 # ## Back through the scores
 #
 # The dog should get a higher score. Does its key move for that, or the query? Both. The query touches all scores of its row, and as
-# $s_j = q \cdot k_j / \sqrt{d_k}$, it moves score $j$ along $k_j / \sqrt{d_k}$. So its gradient is the sum over the keys:
+# $s_j = q \cdot k_j / \sqrt{d_k}$, its entry $a$ moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$. So its gradient is the sum over the keys:
 #
 # $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)}{2}
 #  = (-0.075,\ 0.15,\ 0.075,\ 0)$$
@@ -255,7 +256,7 @@ print("keys", *dK.round(2))
 # %% [markdown] id="whole"
 # ## Who told "curious"?
 #
-# That is all that `torch.autograd.grad` had to compute, a line for each equation:
+# The whole way back in one function, a line for each equation:
 
 
 # %% id="whole-code"
@@ -319,9 +320,9 @@ queries, keys = train(read)
 print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
 
 # %% [markdown] id="plane"
-# The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right how
-# much more cat there is in a key than clock, and upwards how much more dog than stone. Our queries have the form $(a, b, -a, -b)$, so a score is a
-# quarter of the dot product in this picture. Queries are dashed:
+# The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right
+# entry 1 less entry 3, more cat than clock, and upwards entry 2 less entry 4, more dog than stone. Queries, dashed, are drawn by the same rule.
+# The more a key lies in the direction of a query, the higher its score:
 
 # %% id="plane-code"
 figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
@@ -331,8 +332,8 @@ figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10
 # key points straight up, and pulls that key along itself: now the dog leans to the right, and the stone, pushed away, to the left. In the
 # third "curious" goes after the dog and away from the stone, so its query leans to the right, too, where the cat is.
 #
-# Meanwhile the dog has drawn the query of "tired" upwards. So from the second round on it pulls the cat's key upwards, where "curious"
-# looks. **"Tired" told "curious", since every key keeps a piece of each query that it met.**
+# Meanwhile the dog has drawn the query of "tired" upwards. So from the second round on this query pulls the cat's key upwards, where
+# "curious" looks. **"Tired" told "curious", since a key keeps a piece of each query that it met** (if that was not zero).
 
 # %% [markdown] id="apart-question"
 # If this is the reason, "curious" must fail where it shares no noun with "tired". So let "tired" meet cat and clock twice, and never the
@@ -357,7 +358,7 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient says what a small step does, and a large one may do the opposite. From random starts "curious" finds the cat mostly,
-# not always (*Deeper*). And we let the ending ask for "it": that the ending matters, a whole model must find out itself.
+# not always (*Deeper*). And we let the ending ask in the place of "it"; a whole model must find out itself that the ending matters.
 
 # %% [markdown] id="own-list"
 # **Your own sentence.** Can only the dog tell "curious" about the cat? Keep the sentence of "curious", and find one with "tired", without
@@ -394,7 +395,7 @@ verify_lesson("gradients")
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
 # values that cost less than the mean and have some weight: each pulls the query towards its key, and its key towards the query (unless
-# others pull harder). That made cat and dog alike, and "curious", which had learned to find the dog, found the cat.
+# others pull harder). That made cat and dog more alike, and "curious", which had learned to find the dog, found the cat.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 
@@ -482,7 +483,7 @@ print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and one number for each row, the
+# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and (since its second version) one number for each row, the
 # logarithm of its normalising sum: lesson {lesson}`flash`.
 
 # %% [markdown] id="sources"

@@ -10,8 +10,7 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# Eight places stand in a ring, and each gets one of eight colours by lot. The task sounds easy: name at each place the colour before it and
-# the colour after it. Here is a ring, its colours counted from 0, with the right answers:
+# Eight places stand in a ring, and each gets one of eight colours by lot. The task: name at each place the colours before and after it. Here is a ring, its colours counted from 0, with the right answers:
 
 # %% id="hook-task"
 import numpy as np
@@ -58,7 +57,7 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# The folded `train` draws the weights of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train both
+# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train both
 # models from three starts. How often does each name the neighbours right, on rings that it has not seen?
 
 
@@ -84,9 +83,9 @@ for seed in (2, 1, 0):
     print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them every time, and the other at about one place of eight, where both
-# neighbours mostly happen to have the same colour. Which one it misses depends on the start. Here are the weights of the last start, averaged
-# over the rings:
+# Two heads name both neighbours every time. One head names one of them every time, and the other at about one place of eight, mostly where
+# both neighbours happen to have the same colour. Which one it misses depends on the start. Here are the
+# weights of attention after the last start, averaged over the rings:
 
 # %% id="hook-maps"
 from attn_course.lessons.heads import figures
@@ -97,8 +96,8 @@ figures.ring_maps(maps.mean(dim=0))
 # %% [markdown] id="why"
 # ## What does the one head lack?
 #
-# The one head looks at both neighbours, with nearly equal weights. Of the two heads, each looks at one. In our machine, heads and their merge
-# are lit:
+# The one head looks at both neighbours, with nearly equal weights. Of the two heads, each looks at one. In the machine of lesson
+# {lesson}`start`, the heads and $W_O$, which merges them, are lit:
 
 # %% id="machine"
 figures.machine()
@@ -124,9 +123,9 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
 # None, for a single number. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before and
-# $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every answer is a sum of one
-# term for each place and a constant. With the colour $x$ before and $y$ after, and all else as it was, the answer "blue comes after" leads
-# "red comes after" by
+# $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the linear
+# map returns is a sum of one term for each place and a constant. Take the one for "blue comes after", less that for "red comes after". With
+# $x$ before and $y$ after, and all else as it was, this lead is
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -169,12 +168,12 @@ from copy import deepcopy
 
 deep = deepcopy(one)
 deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
-print("the same head, then a network:", named(train(deep, seed)(rings), rings))
+print("the same head, then a network:", named(train(deep, seed=0)(rings), rings))
 
 # %% [markdown] id="mixture"
 # Now the same head is enough, and so are those of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are still different
-# mixtures, and the network tells them apart. What one head hands over mixed, two heads hand over apart, ready for a linear map. In a
-# transformer, such a map, $W_O$, stands right behind the heads, and a network comes only after it.
+# mixtures, and the network tells them apart. In a transformer, too, a network stands behind each layer of attention. It could sort out a
+# mixture, but two heads hand the colours over apart, and leave it nothing to sort out.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -222,7 +221,8 @@ for name, columns in readers.items():
 # Two heads find a word each, while the wide one has to share its only row of weights between them.
 
 # %% [markdown] id="columns"
-# Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut out block $h$ is to give head $h$ a narrow matrix of its own:
+# Let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns, for $H$ heads. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut
+# out a block is to give head $h$ a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
@@ -330,8 +330,8 @@ class MyLayer:
 w_in, w_out = two.layer.in_proj_weight, two.layer.out_proj.weight
 mine = MyLayer(*np.split(w_in.numpy().T, 3, axis=1), w_out.numpy().T, n_heads=2)
 x = two.colour(rings) + two.place.weight
-z = np.array([mine(each) for each in x.numpy()])
-print("as PyTorch's layer:", np.allclose(z, two.layer(x, x, x)[0], atol=1e-4))
+added = np.array([mine(each) for each in x.numpy()])
+print("as PyTorch's layer:", np.allclose(added, two.layer(x, x, x)[0], atol=1e-4))
 
 # %% [markdown] id="silence-ring"
 # It does. Now we silence head 0, and then head 1. **Predict** from their maps in section {section}`hook` which neighbour is still named
@@ -339,8 +339,8 @@ print("as PyTorch's layer:", np.allclose(z, two.layer(x, x, x)[0], atol=1e-4))
 
 # %% id="silence-ring-code" tags=["predicted"]
 for silent in (0, 1):
-    z = np.array([mine(each, silent) for each in x.numpy()])
-    answers = two.names(torch.tensor(z).float()).unflatten(-1, (2, 8))
+    added = np.array([mine(each, silent) for each in x.numpy()])
+    answers = two.names(torch.tensor(added).float()).unflatten(-1, (2, 8))
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
@@ -350,8 +350,8 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## Your class holds a layer of a real model
 #
-# We made the ring for two heads. Do heads have such jobs where nobody arranged it? On a list of words that begins again, two of the nine
-# heads in layer 16 of SmolLM2-135M look here:
+# We made the ring for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of SmolLM2-135M has nine (layers and heads are
+# counted from 0). We read a list of words that begins again, and look at two of them:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -384,7 +384,7 @@ class SmolLayer(MyLayer):
 
 # %% [markdown] id="real-compare"
 # If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that they
-# add to the tokens. No token sees a later one, so your class reads the text as far as each token, and we keep its last row:
+# add to the tokens. Your class has no mask. So for each token it reads only the text up to it, and we keep the last row:
 
 # %% id="real-layer" tags=["live"]
 if model.is_here:
@@ -408,8 +408,8 @@ if model.is_here:
 
 # %% [markdown] id="real-copy"
 # At the second "green", the model must find "paper" to repeat the list. Head 0 can write at "paper" what stood before it, "green", and a
-# later layer could search for that. We silence head 0, then head 3, and for control all eight other heads at once. **Predict** after which
-# of the three silencings the model still repeats the list. (This is a bet.)
+# later layer could search for that. We silence head 0, then head 3, and for control all heads but head 0 at once. **Predict** after which of
+# the three silencings the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 others = [(16, head) for head in range(1, 9)]
@@ -418,9 +418,9 @@ for silent in ([], [(16, 0)], [(16, 3)], others):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list without head 3, and
-# even without all eight others. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named 63 to 84 %
-# of the tokens in the second round, without head 0 at most 12 %, and without the eight others 39 to 65 %. So these copies need head 0 far
-# more than the rest of its layer. How the copying works, lesson {lesson}`induction` asks.
+# even with head 0 alone. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named 63 to 84 %
+# of the tokens in the second round, without head 0 at most 12 %, and with head 0 alone 39 to 65 %. So these copies need head 0 far
+# more than the eight other heads of its layer. How the copying works, lesson {lesson}`induction` asks.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -440,8 +440,8 @@ verify_lesson("heads")
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A map only suggests what a head is for. Silence it, and others for control.
 #
-# One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, so that a
-# linear map can use them. In lesson {lesson}`cross_attention`, one sequence asks another.
+# One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, ready for
+# a linear map. In lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?

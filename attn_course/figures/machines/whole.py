@@ -34,7 +34,7 @@ GROUPS = {
     ),
     BACKWARDS: (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
-        "All arrows are turned round. The letter on an arrow is the matrix by which the gradient is multiplied there.",
+        "All arrows are turned round. The letter on an arrow is the matrix that the gradient meets there.",
     ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),

@@ -1,6 +1,6 @@
 // Words alone are drawn larger, in one size, where they have room. A slide whose content is taller or wider than its room is drawn smaller, down to 0.73, below which it scrolls; code keeps its size.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, LARGE = 1.25, BROKEN = 0.75, BOTTOM = 720 - 42;
+const LEAST = 0.73, MOST = 1.4, LARGE = 1.25, MARGIN = 24, BROKEN = 0.75, BOTTOM = 720 - 42;
 const LETTERS = 60; // of a line of print or code that is large
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
@@ -31,7 +31,7 @@ function fit(section) {
     body.querySelectorAll(".eq").forEach(narrow);
     section.querySelectorAll("table:not(.attn-explorable *, .plan)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
     if (!section.matches(".alive")) most = 1;
-    else body.querySelectorAll(".alv-given, .alv-sides").forEach((numbers) => fill(numbers, most, scale < 0.9 ? 0 : BROKEN));
+    else body.querySelectorAll(".alv-given, .alv-sides").forEach((numbers) => fill(numbers, most, scale < 0.9 ? 0.6 : BROKEN));
     code.forEach((one) => (one.style.zoom = Math.max(1 / scale, Math.min(1, LETTERS / longest(one)))));
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;
@@ -45,12 +45,22 @@ for (const card of document.querySelectorAll(".alive .attn-live > div")) { // it
   const eq = card.closest(".body").querySelector(".eq");
   if (eq) card.prepend(eq);
 }
-for (const drawn of document.querySelectorAll(".body > figure svg")) { // a drawing has no margins
-  drawn.closest("section").style.display = "flex";
-  const { x, y, width, height } = drawn.getBBox();
-  drawn.closest("section").style.display = "";
-  if (width) drawn.setAttribute("viewBox", [x - 4, y - 4, width + 8, height + 8].join(" "));
+function trim(svg) { // a drawing has no margins, and a name may reach into them
+  const { x, y, width, height } = svg.getBBox(), now = svg.viewBox.baseVal;
+  const [left, top] = [Math.max(x, now.x - MARGIN), Math.max(y, now.y - MARGIN)]; // what is drawn may be cut off further out
+  const [right, bottom] = [Math.min(x + width, now.x + now.width + MARGIN), Math.min(y + height, now.y + now.height + MARGIN)];
+  if (width) svg.setAttribute("viewBox", [left - 2, top - 2, right - left + 4, bottom - top + 4].join(" "));
 }
+document.body.classList.add("measured");
+document.querySelectorAll(".body > figure svg").forEach(trim);
+for (const plot of document.querySelectorAll(".body > img")) {
+  const [kind, drawn] = plot.src.split(/,(.*)/s), page = document.body.appendChild(document.createElement("div"));
+  page.innerHTML = decodeURIComponent(drawn);
+  trim(page.firstChild);
+  plot.src = `${kind},${encodeURIComponent(new XMLSerializer().serializeToString(page.firstChild))}`;
+  page.remove();
+}
+document.body.classList.remove("measured");
 const theme = document.documentElement.dataset;
 Reveal.initialize({
   width: 1280, height: 720, margin: 0, center: false, display: "flex", hash: true, slideNumber: true, transition: "none",

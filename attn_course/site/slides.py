@@ -11,12 +11,12 @@ import itertools
 import json
 import re
 import shutil
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attn_course import numbers
 from attn_course.authoring.predictions import unquoted
@@ -41,10 +41,11 @@ THE_CELL = re.compile(r"\b(this|next|the)( \w+)? cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(together|it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 REFERS = re.compile(r"(it|its|they|their|this|that|these)\b", re.IGNORECASE)  # to what a heading names
-LOOSE = re.compile(r"(with|for|if|when|where|as|here|this|that|these|it|they|then|and|but|or)\b", re.IGNORECASE)  # no claim of its own
+LOOSE = re.compile(r"(so )?(with|for|if|when|where|as|here|this|that|these|it|they|then|and|but|or)\b", re.IGNORECASE)  # no claim
 YOURS = re.compile(r"\byours?\b")  # code of a learner
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
+LETTER = re.compile(r"font-size:([89](?:\.\d+)?|10)px")
 CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
@@ -70,7 +71,6 @@ CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays i
 HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
 NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
 FORMULA, ROW = 200, 62  # pixels of an equation, of a row of a table
-MARGIN = 24  # of a plot, for a name at its right end
 
 
 @dataclass
@@ -207,9 +207,9 @@ class Deck:
             answer, *behind = _blocks(FOLD.sub(r"\2", text))
             told, more = _first_sentences(answer, TOLD)
             slide, words = self.slides[-1], self.html(told)
-            question = next(slide for slide in reversed(self.slides) if slide.kind != "picture")
-            if question is slide or 'class="fragment"' in question.body:
-                question.shown.append(_later(words))
+            asked = next(slide for slide in reversed(self.slides) if slide.kind != "picture")
+            if asked is slide or 'class="fragment"' in asked.body:
+                asked.shown.append(_later(words))
             elif slide.tall + _tall(words) <= slide.room:
                 slide.shown.insert(0 if any(map(_is_picture, slide.shown)) else len(slide.shown), words)
             else:
@@ -235,7 +235,7 @@ class Deck:
             said, self._ask = _asking(part)
             self.slides[-1].said.append(said)
         elif part.startswith("|"):
-            self._add("picture", self.html(part), lead=self._lead)
+            self._add("picture", self.html(part), lead=self._whole)
             self._lead = ""
         elif part.startswith(f"**{SPOT}"):
             question, answer = FOLD.sub("", part), " ".join(found[2].strip() for found in FOLD.finditer(part))
@@ -582,14 +582,13 @@ def _drawn(words: str, svg: str) -> str:
         top = max(float(found[1]) for found in CLAIM.finditer(svg)) + 5
 
         def cut(found: re.Match[str]) -> str:
-            return f'viewBox="0 {top} {found[1]} {float(found[2]) - top:.2f}"'
+            return f'viewBox="0 {top:.2f} {found[1]} {float(found[2]) - top:.2f}"'
 
         svg = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="0 0 (\S+) ([\d.]+)"', cut, CLAIM.sub("", svg), count=1)
     size = SIZE.search(svg)
-    if size and float(size[2]) * WIDTH > float(size[1]) * ROOM:  # it is as high as a slide, not as wide: letters may be larger for the last row
-        svg = re.sub(r"font-size:(9.5|10)px", "font-size:10.5px", svg).replace(f" {size[1]} {size[2]}", f" {float(size[1]) + MARGIN} {size[2]}", 1)
-    drawn = b64encode(svg.encode()).decode()
-    return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{drawn}">'
+    if size and float(size[2]) * WIDTH > float(size[1]) * ROOM:  # as high as a slide: its letters are larger for the last row
+        svg = LETTER.sub(lambda found: f"font-size:{1.15 * float(found[1]):.2f}px", svg)
+    return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml,{quote(svg)}">'
 
 
 def _claimed(html: str) -> tuple[str, str, str]:

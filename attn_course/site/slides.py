@@ -351,7 +351,7 @@ class Deck:
     def page(self) -> str:
         """Return the deck as a page."""
         plan = self.plan()
-        rows = "".join(f"<tr><td>{escape(name)}</td><td>{minutes}</td></tr>" for name, minutes in plan)
+        rows = "".join(f"<tr><td>{self.html(name)[3:-5]}</td><td>{minutes}</td></tr>" for name, minutes in plan)
         table = f'<table class="plan"><tr><th>part</th><th>minutes</th></tr>{rows}</table>'
         title = self.slides[0]
         title.shown = [_beside("\n".join(title.shown), table)]

@@ -604,7 +604,7 @@ def _claimed(html: str) -> tuple[str, str, str]:
             return claim, html.replace(found[0], ""), more
     elif found := ASKS.search(html):
         return found[1], html, ""
-    return "", html, ""
+    return "", html.replace("<figcaption>The machine of attention. ", "<figcaption>"), ""
 
 
 def _output(output: dict[str, Any]) -> str:

@@ -17,7 +17,8 @@ def slides(
     """Make slides of a lesson: one idea, equation, machine, figure or prediction each, from the built notebook alone.
 
     Open DIR/LESSON.html in a browser; nothing is loaded from elsewhere. What came out of a prediction appears with the next key, and
-    numbers of an equation can be changed as in the lesson. S opens the notes for the speaker: what the lesson says, and the minutes.
+    numbers of an equation can be changed as in the lesson. D makes a light deck dark, and back. S opens the notes for
+    the speaker: what the lesson says, and the minutes.
 
     Examples:
 

@@ -219,8 +219,8 @@ def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
 def label_ends(ax: Axes) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
-    Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end; names that have
-    no room side by side make a stair.
+    Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end; one that has no
+    room beside the next name stands above that, where no other curve runs through it.
 
     Call it when the limits of the axes are final.
     """
@@ -238,15 +238,15 @@ def label_ends(ax: Axes) -> None:
     meet = len(late) > 1 and np.diff(np.sort(heights[late])).min() < 0.02
     panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
     early = sorted((at for at in range(len(curves)) if at not in late), key=lambda at: -ends[at][0])
-    step, free = 0, np.inf  # the stair, from the right, and how far the next name may go
+    tall, free, high = POINTS_PER_INCH * panel_inches, np.inf, 0.0  # how far the next name may go, and where the last one stands
     for at in early:
         name, (x, y) = str(curves[at].get_label()), ends[at]
-        step = step + 1 if x + LETTER * len(name) / (ax.figure.bbox.width / ax.figure.dpi) > free else 0
-        free = x
-        up = 7 + 1.35 * LABEL_POINTS * step
+        crowded = x + LETTER * len(name) / (ax.figure.bbox.width / ax.figure.dpi) > free
+        up = max(7.0, high + 1.35 * LABEL_POINTS - tall * y) if crowded else 7.0
+        free, high = x, tall * y + up
         place: dict[str, Any] = {"xy": (x, y), "xycoords": "axes fraction", "xytext": (0, up), "textcoords": "offset points"}
         ax.annotate(name, ha="left" if len(early) > 1 else "center", fontsize=LABEL_POINTS, **place)
-        if step:
+        if crowded:
             ax.annotate("", arrowprops={"arrowstyle": "-", "shrinkA": 0, "color": curves[at].get_color()} | LEADER_LINE, **place)
     for at, height in zip(late, spread_apart(heights[late], gap), strict=True):
         curve, end = curves[at], ends[at]

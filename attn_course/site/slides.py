@@ -1,22 +1,22 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentence or two, above its first equation, beside its first picture or above its first code, which is
-cut only at an empty line and where it is higher than a slide. Then each
-machine, figure, table, boxed equation with its card, and prediction is a slide of its own, with no more words than are read at a glance;
-what a picture claims is the title of its slide. A prediction stands alone until the next key shows what came out, or until the next
-slide, where code or a picture takes the room. All else that the lesson says stands in the notes, with the minutes.
+A section opens with its first sentence or two, above its first equation or code, which is cut only at an empty line and where it is higher
+than a slide; a question that opens it stands alone. Then each machine, figure, table, boxed equation with its card, and prediction is a
+slide of its own, with no words but whole claims. What a picture claims is the title of its slide, which it fills: only a low one has words
+above it. A prediction stands alone until the next key shows what was printed, or the next slide what was drawn. All else that the lesson
+says stands in the notes, with the minutes.
 """
 
 import itertools
 import json
 import re
 import shutil
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attn_course import numbers
 from attn_course.authoring.predictions import unquoted
@@ -37,12 +37,15 @@ FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.D
 SPOT = "Spot the mistake"
 QUESTION = re.compile(r"\*\*[^*]+\?\*\*")
 SENTENCE = re.compile(r"(?:(?<=[.?!:])|(?<=[.?!]\))) (?=[A-Z\"*$])")
-THE_CELL = re.compile(r"\b(this|next|the) cell\b", re.IGNORECASE)
+THE_CELL = re.compile(r"\b(this|next|the)( \w+)? cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(together|it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 REFERS = re.compile(r"(it|its|they|their|this|that|these)\b", re.IGNORECASE)  # to what a heading names
+LOOSE = re.compile(r"(so )?(with|for|if|when|where|as|here|this|that|these|it|they|then|and|but|or)\b", re.IGNORECASE)  # no claim
+YOURS = re.compile(r"\byours?\b")  # code of a learner
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
+LETTER = re.compile(r"font-size:([89](?:\.\d+)?|10)px")
 CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
@@ -54,20 +57,20 @@ WORDS_A_MINUTE = 130  # spoken
 SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
 OPENING, SHORT = 30, 8  # most and fewest words of a section on its first slide
 ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is told after it
-LINES = 14  # most of code beside a question
+LINES, SHORT_CODE = 14, 3  # most of code beside a question; most line ends of code that is no slide
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
-WIDE = 1.7  # times as wide as high: a picture that stands below its words
 NAMED = 98  # most letters of a claim that is a title
-ROOM, LINE, CODE = 545, 45, 33  # pixels below a title; of a line of words, of code
+WIDTH, ROOM, LINE, CODE = 1168, 545, 45, 33  # pixels below a title; of a line of words, of code
 BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
-LETTERS, COLUMNS = 66, 78  # in a line of words, of code
+LETTERS, COLUMNS = 68, 78  # in a line of words, of code
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
 REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
 CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays in one line
 HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
-FULLER = {("idea", "equation"), ("idea", "picture")}  # what goes onto one slide
+NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
+FORMULA, ROW = 200, 62  # pixels of an equation, of a row of a table
 
 
 @dataclass
@@ -97,31 +100,27 @@ class Slide:
 
     @property
     def body(self) -> str:
-        """All that it shows: the slide that it has taken in above or, if this one is a picture, to the left."""
-        own = "\n".join(self.shown)
-        if self.kind == "question" and any(map(_is_picture, self.shown)):
+        """All that it shows: above it the slide that it has taken in, and at its right what is narrow."""
+        if any(map(_is_narrow, self.shown)) and not any(part.startswith("<pre>") for part in self.shown):
             parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
-            return _beside(*("\n".join(part for part in parts if _is_picture(part) is wanted) for wanted in (False, True)))
-        above = self.before.body if self.before else ""
-        if self.kind != "picture" or not any(map(_is_picture, self.shown)):
-            return f"{above}\n{own}" if above else own
-        lead, *pictures = self.shown
-        beside = _beside(above + lead, "\n".join(pictures))
-        return beside if above or (lead and SIZE.search(own) and "stacked" not in beside) else own
+            return _beside(*("\n".join(part for part in parts if _is_narrow(part) is wanted) for wanted in (False, True)))
+        return "\n".join([*([self.before.body] if self.before and self.before.body else []), *self.shown])
 
     @property
     def tall(self) -> int:
-        """About how high what it shows is, if it is words and code."""
-        return sum(map(_tall, self.shown))
+        """About how high what it shows is, beside what is drawn."""
+        return sum(_tall(part) for part in self.shown if not _is_picture(part))
 
     @property
-    def words(self) -> int:
-        """How many it shows above a picture."""
-        return len(_read_out("".join(part for part in self.shown if part.startswith("<p>"))).split())
+    def room(self) -> int:
+        """How high its words and code may be: what is drawn takes the whole width first."""
+        drawn = [part for part in self.shown if _is_picture(part)]
+        return min([ROOM - FORMULA * (self.kind == "equation"), *map(_room_above, drawn)])
 
-    def takes(self, before: "Slide") -> bool:
-        """Whether it has room for the slide before it, which belongs to it or shows nothing."""
-        return before.heading == self.heading and (not before.body or (before.kind, self.kind) in FULLER)
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question alone."""
+        return self.opening.endswith("?")
 
     def only_say(self) -> None:
         """Show no words that open a section: they are said."""
@@ -144,21 +143,19 @@ class Deck:
                 (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
         title, *rest = self.slides
         for before, slide in itertools.pairwise(rest):
-            together = before.kind == "idea" and before.heading == slide.heading
-            if "<pre" in slide.body:
-                crowded = before.tall + slide.tall > ROOM
-            else:
-                crowded = slide.kind == "picture" and before.words + slide.words > ASKED
-            if together and (slide.kind in ("question", "alive") or crowded or (slide.title and REFERS.match(before.opening))):
+            if before.heading != slide.heading or before.kind != "idea":
+                continue
+            apart = slide.kind in ("question", "alive") or (slide.title and REFERS.match(before.opening))
+            if (apart or before.tall + slide.tall > slide.room) and not before.asks:
                 before.only_say()
-            if slide.takes(before):
+            if not before.body or not (apart or before.tall + slide.tall > slide.room):
                 slide.before = before
         taken = {id(slide.before) for slide in rest}
         self.slides = [title]
         for slide in rest:
             if id(slide) in taken:
                 continue
-            if slide.kind == "idea":  # words alone
+            if slide.kind == "idea" and not slide.asks:  # words alone
                 if slide.heading == slide.section and 1 < slide.code.count("\n") < LINES:
                     slide.shown.append(_pre(slide.code))
                 else:
@@ -167,9 +164,17 @@ class Deck:
                     continue
             self.slides.append(slide)
 
-    def _add(self, kind: str, *shown: str, title: str = "") -> Slide:
-        self.slides.append(Slide(kind, self._heading, self._section, title, list(shown)))
-        return self.slides[-1]
+    def _add(self, kind: str, *shown: str, title: str = "", lead: str = "") -> Slide:
+        """Add a slide. `lead`: the words before it in the lesson; where they claim nothing alone, or have no room, they are said."""
+        slide = Slide(kind, self._heading, self._section, title, list(shown))
+        if lead.endswith(":") and not LOOSE.match(lead):
+            words = self.html(re.sub(r"\ASo (.)", lambda found: found[1].upper(), lead))
+            if slide.tall + _tall(words) <= slide.room:
+                slide.shown.insert(0, words)
+        if not slide.shown[len(shown) :]:
+            slide.said += [lead] * bool(lead)
+        self.slides.append(slide)
+        return slide
 
     # ---- Text
     def _read(self, cell: dict[str, Any]) -> None:
@@ -201,11 +206,14 @@ class Deck:
         if "answer" in cell["metadata"].get("tags", []):
             answer, *behind = _blocks(FOLD.sub(r"\2", text))
             told, more = _first_sentences(answer, TOLD)
-            slide = self.slides[-1]
-            if slide.kind == "question":
-                slide.shown.append(_later(self.html(told)))
+            slide, words = self.slides[-1], self.html(told)
+            asked = next(slide for slide in reversed(self.slides) if slide.kind != "picture")
+            if asked is slide or 'class="fragment"' in asked.body:
+                asked.shown.append(_later(words))
+            elif slide.tall + _tall(words) <= slide.room:
+                slide.shown.insert(0 if any(map(_is_picture, slide.shown)) else len(slide.shown), words)
             else:
-                slide.shown.insert(0, self.html(told))
+                more = f"{told} {more}"
             slide.said += [more, *behind]
             return
         for part in _blocks(text):
@@ -227,7 +235,7 @@ class Deck:
             said, self._ask = _asking(part)
             self.slides[-1].said.append(said)
         elif part.startswith("|"):
-            self._add("picture", self.html(self._lead), self.html(part))
+            self._add("picture", self.html(part), lead=self._whole)
             self._lead = ""
         elif part.startswith(f"**{SPOT}"):
             question, answer = FOLD.sub("", part), " ".join(found[2].strip() for found in FOLD.finditer(part))
@@ -243,11 +251,10 @@ class Deck:
     def _equation(self, latex: str) -> None:
         found = TAG.search(latex)
         label = numbers.named("labels", found[1]) if found else None
-        second = label and any(slide.heading == self._heading and slide.kind in ("alive", "equation") for slide in self.slides)
-        shown, live = [self.html(self._lead), self.html(f"$${latex}$$")], self._live(label) if label else []
+        live = self._live(label) if label else []
         claim = self.html(self._claim[:1].upper() + self._claim[1:])[3:-5]
-        title = claim or (escape(name_of(label)) if label and second else "")
-        self._add("alive" if live else "equation", *shown, *live, title=title)
+        title = claim or (escape(name_of(label)) if label else "")
+        self._add("alive" if live else "equation", self.html(f"$${latex}$$"), *live, title=title, lead=self._lead)
         self._lead = self._claim = ""
         if self._key == r"\tag":
             self._key = "no second"
@@ -276,27 +283,38 @@ class Deck:
             return
         if "hide-input" not in tags:
             self.slides[-1].code = self.slides[-1].code or _code(cell)
-        claims, shown = [], []
+        claims, shown, captions = [], [], []
         for output in cell.get("outputs", []):
-            claim, html = _claimed(_output(output)) if "tag" not in output else ("", "")
+            claim, html, more = _claimed(_output(output) if "tag" not in output else "")
             claims += [claim] * bool(claim)
             shown += [html] * bool(html)
+            captions += [more] * bool(more)
         claim = claims[0] if len(claims) == 1 else ""
         pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
             self._predicted(cell, claim, shown, pictures)
         elif pictures:
-            self._add("picture", self.html(_with_subject(self._lead, self._paragraph)), *pictures, title=claim)
-        elif self._lead.endswith(":") and "\n" in _code(cell).strip() and not shown and not THE_CELL.search(self._lead):  # code to read
-            self._program(_code(cell))
+            self._add("picture", *pictures, title=claim, lead=self._whole)
+        elif self._lead.endswith(":") and not shown and not THE_CELL.search(self._lead):  # code to read
+            if _code(cell).strip().count("\n") < SHORT_CODE:
+                return  # of which the words do not speak
+            if YOURS.search(self._lead):
+                self.slides[-1].said.append(self._lead)
+            else:
+                self._program(_code(cell))
+        self.slides[-1].said += captions
         self._lead = ""
+
+    @property
+    def _whole(self) -> str:
+        """What leads to the next picture or code, with its subject."""
+        return _with_subject(self._lead, self._paragraph) if LOOSE.match(self._lead) else self._lead
 
     def _program(self, code: str) -> None:
         """Code below what leads to it, in as few slides as it needs; what goes on there has its class or function above it, in grey."""
-        lead, before = self.html(self._lead), ""
-        short = self.html(f"{self._lead.partition(': ')[0].removesuffix(':')}:")
-        if _tall(lead) + _high(code) > ROOM >= _tall(short) + _high(code):
-            lead = short
+        whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
+        lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
+        lead = next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), lead)
         for part in _parts(code, ROOM - _tall(lead)):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
@@ -304,21 +322,16 @@ class Deck:
             lead, before = "", f"{before}\n{part}"
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
-        """What came out waits for the next key; or for the next slide, where a picture stands with print, or there is no room for it."""
+        """What was printed waits for the next key, and what was drawn, or print for which there is no room, for the next slide."""
         code, asked = _code(cell), self.html(self._ask)
         seen = [_pre(code)] if POINTS.search(self._ask) and code.count("\n") < LINES else []
-        printed = [html for html in shown if html not in pictures]
+        now = [html for html in shown if html not in pictures]
         self._ask = ""
-        low = pictures and _beside("", pictures[0]).startswith('<div class="beside stacked') and _tall(asked) > 2 * LINE
-        if seen and sum(map(_tall, [asked, *seen, *printed])) + 2 * LINE > ROOM:
-            self._add("question", asked, *seen)
-            again = [] if pictures or sum(map(_tall, [*seen, *printed])) + 2 * LINE > ROOM else seen
-            self._add("picture", *again, *shown, title=claim)
-        elif pictures and (printed or low):
-            self._add("question", asked, *seen, *map(_later, printed))
-            self._add("picture", *pictures, title=claim)
-        else:
-            self._add("question", asked, *seen, *map(_later, shown))
+        if seen and sum(map(_tall, [asked, *seen, *now])) + 2 * LINE > ROOM:
+            now = []
+        self._add("question", asked, *seen, *map(_later, now))
+        if then := [html for html in shown if html not in now]:
+            self._add("picture", *then, title=claim)
 
     def html(self, text: str, *, small: bool = False) -> str:
         """Return Markdown as HTML, with formulas set; `small`: as MathML alone, which needs no style."""
@@ -338,7 +351,7 @@ class Deck:
     def page(self) -> str:
         """Return the deck as a page."""
         plan = self.plan()
-        rows = "".join(f"<tr><td>{escape(name)}</td><td>{minutes}</td></tr>" for name, minutes in plan)
+        rows = "".join(f"<tr><td>{self.html(name)[3:-5]}</td><td>{minutes}</td></tr>" for name, minutes in plan)
         table = f'<table class="plan"><tr><th>part</th><th>minutes</th></tr>{rows}</table>'
         title = self.slides[0]
         title.shown = [_beside("\n".join(title.shown), table)]
@@ -455,11 +468,12 @@ def _asking(text: str) -> tuple[str, str]:
     """
     sentences = SENTENCE.split(" ".join(EQUATION.sub(lambda found: f"${found[1].strip()}$", text).split()))
     asked = at = next(place for place, each in enumerate(sentences) if "**Predict**" in each)
-    while at and (at == asked or len(" ".join(sentences[at - 1 :]).split()) <= ASKED):
+    while at and not THE_CELL.search(sentences[at - 1]) and (at == asked or len(" ".join(sentences[at - 1 :]).split()) <= ASKED):
         at -= 1
     while at < asked and GOES_ON.match(sentences[at]):
         at += 1
-    return " ".join(sentences[:at]), " ".join(sentences[at:])
+    told = [*sentences[: asked + 1], *(each for each in sentences[asked + 1 :] if not THE_CELL.search(each))]
+    return " ".join(sentences[:at]), " ".join(told[at:])
 
 
 def _leading(text: str) -> str:
@@ -488,10 +502,20 @@ def _is_picture(html: str) -> bool:
     return any(mark in ROOT.sub("", html) for mark in ("<img", "<figure", "<svg", "<script"))
 
 
+def _room_above(drawn: str) -> int:
+    """How many pixels a picture as wide as a slide leaves for words; a card leaves none."""
+    size = None if "<script" in drawn else SIZE.search(drawn)
+    return int(ROOM - WIDTH * float(size[2]) / float(size[1])) if size else 0
+
+
+def _is_narrow(html: str) -> bool:
+    """Whether a print is a list, which stands beside its question."""
+    lines = [len(_read_out(line)) for line in LINES_OF.findall(html)] if 'class="printed"' in html else []
+    return len(lines) >= LONG and max(lines) <= NARROW
+
+
 def _beside(left: str, right: str) -> str:
-    size = SIZE.search(right)
-    stacked = " stacked" * bool(size and float(size[1]) > WIDE * float(size[2]))
-    return f'<div class="beside{stacked}"><div>{left}</div><div>{right}</div></div>'
+    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
 
 
 def _later(html: str) -> str:
@@ -538,6 +562,8 @@ def _high(code: str) -> int:
 
 def _tall(html: str) -> int:
     """About how high code or paragraphs are, in pixels; an empty line of code is half as high as another."""
+    if "<tr>" in html:
+        return ROW * html.count("<tr>")
     if "<pre" in html:
         lines = [len(_read_out(line)) for line in LINES_OF.findall(html)]
         return FRAME + round(sum(CODE * max(0.5, -(-line // COLUMNS)) for line in lines))
@@ -556,25 +582,29 @@ def _drawn(words: str, svg: str) -> str:
         top = max(float(found[1]) for found in CLAIM.finditer(svg)) + 5
 
         def cut(found: re.Match[str]) -> str:
-            return f'viewBox="0 {top} {found[1]} {float(found[2]) - top:.2f}"'
+            return f'viewBox="0 {top:.2f} {found[1]} {float(found[2]) - top:.2f}"'
 
         svg = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="0 0 (\S+) ([\d.]+)"', cut, CLAIM.sub("", svg), count=1)
     size = SIZE.search(svg)
-    drawn = b64encode(svg.encode()).decode()
-    return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml;base64,{drawn}">'
+    if size and float(size[2]) * WIDTH > float(size[1]) * ROOM:  # as high as a slide: its letters are larger for the last row
+        svg = LETTER.sub(lambda found: f"font-size:{1.15 * float(found[1]):.2f}px", svg)
+    return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml,{quote(svg)}">'
 
 
-def _claimed(html: str) -> tuple[str, str]:
-    """What a picture claims, or a card asks, and the picture without it."""
+def _claimed(html: str) -> tuple[str, str, str]:
+    """What a picture claims, or a card asks, the picture without it, and what else its caption says."""
     if found := re.match(r'<img [^>]*data-claim="([^"]+)"', html):
-        return found[1], html
+        return found[1], html, ""
     if found := CAPTION.search(html):
-        claim, more = found[1].removesuffix("."), f"<figcaption>{found[2]}</figcaption>" if found[2] else ""
+        claim, more = found[1].removesuffix("."), found[2] or ""
+        if len(MARKUP.sub("", claim)) > NAMED:
+            claim, _, rest = found[1].partition(": ")
+            more = f"{rest[:1].upper()}{rest[1:]} {more}".strip()
         if len(MARKUP.sub("", claim)) <= NAMED:
-            return claim, html.replace(found[0], more)
+            return claim, html.replace(found[0], ""), more
     elif found := ASKS.search(html):
-        return found[1], html
-    return "", html
+        return found[1], html, ""
+    return "", html.replace("<figcaption>The machine of attention. ", "<figcaption>"), ""
 
 
 def _output(output: dict[str, Any]) -> str:

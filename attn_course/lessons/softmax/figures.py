@@ -48,7 +48,7 @@ def race(paths: Mapping[str, Sequence[float]]) -> None:
         for (name, path), (colour, dashes) in zip(paths.items(), NEUTRAL_STYLES, strict=False):
             steps = np.unique(np.geomspace(1, len(path), 200).round().astype(int))
             ax.plot(steps, np.take(path, steps - 1), color=colour, linestyle=dashes, label=name)
-        ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", ylim=(0, 0.8))
+        ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", ylim=(0, 0.9))
         tick_decades(ax.xaxis)
         label_ends(ax)
 

@@ -40,7 +40,7 @@ for word, key in zip(words, K, strict=True):
 # A **key** is what a word shows to those who ask. The matrix $W_K$ makes it from the word: it keeps the three numbers and adds a fourth,
 # the first minus the second, because "it" will look for somebody alive and not for a deed. A **query** is what a word asks for. This one
 # belongs to "cat", which wants to know what the cat does or is, so it counts the second number twice and ignores the others. The dot
-# product says how well a key fits. We build the lit part of this machine:
+# product says how well a key fits. Of this layer we build the lit part:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -95,7 +95,7 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
-# **Your turn: scores for any batch** (task {task}`all-scores`). {turn}`all-scores`
+# **Your turn: scores for any batch** (task {task}`all-scores` of the exercises). {turn}`all-scores`
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
@@ -117,7 +117,7 @@ check("all-scores", my_scores)
 # Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention** (task {task}`attention-of-batches`), which may call your `my_scores`. {turn}`attention-of-batches`
+# **Your turn: batched attention** (task {task}`attention-of-batches` of the exercises), which may call your `my_scores`. {turn}`attention-of-batches`
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -140,8 +140,8 @@ check("attention-of-batches", my_batched_attention)
 # %% id="spot-code"
 from attn_course.reference import attention
 
-dots = my_batched_attention is ...  # not written yet: the course's stands in
-attend = attention if dots else my_batched_attention
+unwritten = my_batched_attention is ...  # then the course's stands in
+attend = attention if unwritten else my_batched_attention
 
 
 def one(q, k, v):
@@ -197,7 +197,7 @@ for name, f in {"attend": attend, "one": one, "two": two}.items():
 # `one`, which keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-seen"
-# Here are the weights of `attend` and of `one`, and beside each row its sum:
+# Here are the weights of `attend` and of `one`, and beside each row its sum. In the first, "it" has found the cat, with the weight 0.948:
 
 # %% id="spot-figure"
 maps = {name: f(Q, K, np.eye(7)) for name, f in {"attend": attend, "one": one}.items()}
@@ -244,7 +244,8 @@ def error_after(start, axis, wanted):
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the opposite pixel, and in the other the brightest of the four. The folded cell trains
+# In one job each place must return the pixel of the opposite place (first and last, second and third), and in
+# the other the brightest of the four. The folded cell trains
 # from a given start and returns the mean squared error on 100,000 new pictures. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
@@ -280,15 +281,16 @@ line = np.polyfit(mean, brightest, 1)
 print(f"{np.mean((np.polyval(line, mean) - brightest) ** 2):.2f}")
 
 # %% [markdown] id="train-story"
-# About this much was left, so with the wrong axis no training of this layer helps. Perhaps the pictures of 2022 were equally good because
-# their pixels wanted different keys; we have not trained that model.
+# About this much was left, and with the wrong axis no training of this layer gets below it. Perhaps the pictures of 2022 were equally good
+# because their pixels wanted different keys; we have not trained that model.
 
 # %% [markdown] id="real"
 # ## Does your function run a language model?
 #
-# SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and makes queries, keys and values with the matrices that
-# it has learned; each layer then calls the function that we name. Only the newest token asks, with queries of the shape (9, 1, 64). Keys
-# and values, (9, $T_k$, 64), are kept from all tokens so far. The scores stay below 40 in size.
+# SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and makes queries, keys and values with the matrices that it
+# has learned; each layer then calls the function that we name. Only the newest token, a word or part of one, asks: one query of 64 numbers
+# in each head, with heads in the place of the batch, so queries have the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are kept from
+# all tokens so far. The scores stay below 40 in size.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -304,8 +306,9 @@ print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# Your four lines (or the course's) wrote this. Without the model the text is a stored one, and they were tried on one stored step. And with
-# `one`? Try our sentence first, with a single query, as in the model. **Predict** the seven weights that `one` gives.
+# Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
+# one stored step only. And with `one`? Try our sentence first, with a single query, as in the model. **Predict** the seven weights that
+# `one` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -344,9 +347,9 @@ print(f"three  by hand: {by_hand(three)}  alone: {alone(three)}")
 # second copy the same values.
 
 # %% [markdown] id="own-try"
-# Go back to `alone`, change one argument so that it catches `three`, and run both cells again. In our version below, which needs only
-# PyTorch, the second copy gets other keys and values. Add the attention of your project, or what a chatbot gives you, as a function of
-# queries, keys and values (batch, position, feature). It may pass and still have other mistakes.
+# Go back to `alone`, change one argument of the second call so that it catches `three`, and run the cells from there again. In our version
+# below, which needs only PyTorch, the second copy gets other keys and values. Add the attention of your project, or what a chatbot gives
+# you, as a function of queries, keys and values (batch, position, feature). It may pass and still have other mistakes.
 
 # %% id="own-code"
 import torch
@@ -464,8 +467,8 @@ from attn_course import alive
 alive("attention-of-one-query")
 
 # %% [markdown] id="steepest"
-# The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half a
-# diameter, the largest distance between two rows. So its spectral norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
+# The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half of
+# the diameter, which is the largest distance between two rows. So its spectral norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
 # self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
 
 # %% [markdown] id="fade"

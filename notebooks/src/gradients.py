@@ -49,12 +49,13 @@ maps = learn(key_step=0), learn(key_step=1)
 figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, clock)])
 
 # %% [markdown] id="train-map-answer" tags=["answer"]
-# These two scores are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share nothing
-# with the others. If the keys learn, it finds the cat and avoids the clock.
+# These two scores are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share
+# nothing with the others. If the keys learn, it finds the cat and avoids the clock.
 
 # %% [markdown] id="hook-time"
 # Who told "curious" about a cat that it never met? Queries and keys change only by what `torch.autograd.grad` returns, so we derive it:
-# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. This way back is attention with its arrows turned round:
+# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. This way back is attention with its arrows
+# turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -216,14 +217,14 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The dog should get a higher score. Does its key move for that, or the query? Both. The query touches all scores of its row, and as
-# $s_j = q \cdot k_j / \sqrt{d_k}$, its entry $a$ moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$. So its gradient is the sum over the keys:
+# The dog should get a higher score. Does its key move for that, or the query? Both. The query touches all scores of its row, and as $s_j =
+# q \cdot k_j / \sqrt{d_k}$, its entry $a$ moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$. So its gradient is the sum over the keys:
 #
 # $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)}{2}
 #  = (-0.075,\ 0.15,\ 0.075,\ 0)$$
 #
-# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises it. For all queries at once
-# $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
+# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises it. For all queries at
+# once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -321,8 +322,8 @@ print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
 
 # %% [markdown] id="plane"
 # The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right
-# entry 1 less entry 3, more cat than clock, and upwards entry 2 less entry 4, more dog than stone. Queries, dashed, are drawn by the same rule.
-# The more a key lies in the direction of a query, the higher its score:
+# entry 1 less entry 3, more cat than clock, and upwards entry 2 less entry 4, more dog than stone. Queries, dashed, are drawn by the same
+# rule. The more a key lies in the direction of a query, the higher its score:
 
 # %% id="plane-code"
 figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
@@ -483,8 +484,8 @@ print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and (since its second version) one number for each row, the
-# logarithm of its normalising sum: lesson {lesson}`flash`.
+# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and (since its second version) one
+# number for each row, the logarithm of its normalising sum: lesson {lesson}`flash`.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

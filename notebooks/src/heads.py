@@ -10,7 +10,8 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# Eight places stand in a ring, and each gets one of eight colours by lot. The task: name at each place the colours before and after it. Here is a ring, its colours counted from 0, with the right answers:
+# Eight places stand in a ring, and each gets one of eight colours by lot. The task: name at each place the colours before and after it.
+# Here is a ring, its colours counted from 0, with the right answers:
 
 # %% id="hook-task"
 import numpy as np
@@ -57,8 +58,8 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train both
-# models from three starts. How often does each name the neighbours right, on rings that it has not seen?
+# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train
+# both models from three starts. How often does each name the neighbours right, on rings that it has not seen?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -103,8 +104,8 @@ figures.ring_maps(maps.mean(dim=0))
 figures.machine()
 
 # %% [markdown] id="why-line"
-# So the one head hands over a single mixture of two colours. Why is that not enough? Let a head give the place before the weight 0.6 and the
-# place after 0.4, and let there be two colours, *red* with the number 0 and *blue* with 1:
+# So the one head hands over a single mixture of two colours. Why is that not enough? Let a head give the place before the weight 0.6 and
+# the place after 0.4, and let there be two colours, *red* with the number 0 and *blue* with 1:
 #
 # | before | after | mixture |
 # |---|---|---|
@@ -114,18 +115,18 @@ figures.machine()
 # | blue | blue | $0.6 \cdot 1 + 0.4 \cdot 1 = 1$ |
 
 # %% [markdown] id="why-cut"
-# A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at 0
-# and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with
+# A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at
+# 0 and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with
 # which both can be told? Move the slider:
 
 # %% id="mixture-card"
 figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
-# None, for a single number. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before and
-# $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the linear
-# map returns is a sum of one term for each place and a constant. Take the one for "blue comes after", less that for "red comes after". With
-# $x$ before and $y$ after, and all else as it was, this lead is
+# None, for a single number. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before
+# and $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the
+# linear map returns is a sum of one term for each place and a constant. Take the one for "blue comes after", less that for "red comes
+# after". With $x$ before and $y$ after, and all else as it was, this lead is
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -140,13 +141,14 @@ figures.mixture_explorable()
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-)\, g > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight. To
-# name the colour *before*, by the same two lines with the places exchanged, the place before must have it. One pair of weights cannot do both,
-# but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter. Here they hardly do.)
+# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
+# To name the colour *before*, by the same two lines with the places exchanged, the place before must have it. One pair of weights cannot do
+# both, but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter. Here they hardly
+# do.)
 
 # %% [markdown] id="why-conditions"
-# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on every ring within a few hundredths. **Predict**
-# which colour it names for *after*, and which is its second choice where the two neighbours differ.
+# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on every ring within a few hundredths.
+# **Predict** which colour it names for *after*, and which is its second choice where the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
 before, after = neighbours(rings).unbind(dim=-1)
@@ -160,8 +162,8 @@ print(f"its second choice is right: {(second == after)[differ].float().mean():.2
 # map ranks them in one order only.
 
 # %% [markdown] id="more"
-# Then perhaps the mixture only needs a better reader? In place of the linear map we train a network that reads the same head (`train` leaves
-# frozen weights alone):
+# Then perhaps the mixture only needs a better reader? In place of the linear map we train a network that reads the same head (`train`
+# leaves frozen weights alone):
 
 # %% id="more-code"
 from copy import deepcopy
@@ -178,8 +180,8 @@ print("the same head, then a network:", named(train(deep, seed=0)(rings), rings)
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# What did the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. The second row of weights comes
-# from a cut of queries, keys and values into blocks of columns. A **head** is one block of each, and attends for itself:
+# What did the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. The second row of weights
+# comes from a cut of queries, keys and values into blocks of columns. A **head** is one block of each, and attends for itself:
 
 
 # %% id="attend"
@@ -203,8 +205,8 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
 # The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, and the root of its width is 1, so the powers of $e$ are 1, 8
-# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives "the"
-# the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$.
+# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives
+# "the" the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$.
 
 # %% [markdown] id="small-wide"
 # And one head of width 2? It scores "the" and "cat" alike, with $\ln 8 / \sqrt{2}$, so it gives them equal weights:
@@ -221,8 +223,8 @@ for name, columns in readers.items():
 # Two heads find a word each, while the wide one has to share its only row of weights between them.
 
 # %% [markdown] id="columns"
-# Let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns, for $H$ heads. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut
-# out a block is to give head $h$ a narrow matrix of its own:
+# Let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns, for $H$ heads. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to
+# cut out a block is to give head $h$ a narrow matrix of its own:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
@@ -265,8 +267,8 @@ for cut in cuts:
     print("heads that notice:", (cut(queries) != cut(changed)).any(axis=(1, 2)))
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# In the first cut, every head does. The second has the same shape, but `reshape` reads row by row, and puts all of position 0 and a third of
-# position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
+# In the first cut, every head does. The second has the same shape, but `reshape` reads row by row, and puts all of position 0 and a third
+# of position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -281,8 +283,8 @@ for cut in cuts:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So the layer is a **sum over heads**. If two heads return 3 and 5 at a position, and the rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the layer
-# returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head $(5, 5)$.
+# So the layer is a **sum over heads**. If two heads return 3 and 5 at a position, and the rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the
+# layer returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head $(5, 5)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -383,8 +385,8 @@ class SmolLayer(MyLayer):
 
 
 # %% [markdown] id="real-compare"
-# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that they
-# add to the tokens. Your class has no mask. So for each token it reads only the text up to it, and we keep the last row:
+# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that
+# they add to the tokens. Your class has no mask. So for each token it reads only the text up to it, and we keep the last row:
 
 # %% id="real-layer" tags=["live"]
 if model.is_here:
@@ -408,8 +410,8 @@ if model.is_here:
 
 # %% [markdown] id="real-copy"
 # At the second "green", the model must find "paper" to repeat the list. Head 0 can write at "paper" what stood before it, "green", and a
-# later layer could search for that. We silence head 0, then head 3, and for control all heads but head 0 at once. **Predict** after which of
-# the three silencings the model still repeats the list. (This is a bet.)
+# later layer could search for that. We silence head 0, then head 3, and for control all heads but head 0 at once. **Predict** after which
+# of the three silencings the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 others = [(16, head) for head in range(1, 9)]
@@ -417,10 +419,10 @@ for silent in ([], [(16, 0)], [(16, 3)], others):
     print(model.silenced(*silent).write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list without head 3, and
-# even with head 0 alone. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named 63 to 84 %
-# of the tokens in the second round, without head 0 at most 12 %, and with head 0 alone 39 to 65 %. So these copies need head 0 far
-# more than the eight other heads of its layer. How the copying works, lesson {lesson}`induction` asks.
+# Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list
+# without head 3, and even with head 0 alone. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named
+# 63 to 84 % of the tokens in the second round, without head 0 at most 12 %, and with head 0 alone 39 to 65 %. So these copies need head 0
+# far more than the eight other heads of its layer. How the copying works, lesson {lesson}`induction` asks.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -440,8 +442,8 @@ verify_lesson("heads")
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A map only suggests what a head is for. Silence it, and others for control.
 #
-# One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, ready for
-# a linear map. In lesson {lesson}`cross_attention`, one sequence asks another.
+# One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, ready
+# for a linear map. In lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?
@@ -455,10 +457,10 @@ verify_lesson("heads")
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
 # Each head has a map of features of its own, for the places that $P_h$ chooses. What if each chooses one place for sure, $\Delta_h$ steps
-# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (No softmax gives such rows, nor the zeros beyond the ends of the text,
-# but it comes near to the first.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, with one entry of
-# the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the shifts $-1$ and $1$ whose
-# ends meet:
+# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (No softmax gives such rows, nor the zeros beyond the ends of
+# the text, but it comes near to the first.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a
+# **convolution**, with one entry of the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the
+# shifts $-1$ and $1$ whose ends meet:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 
@@ -469,8 +471,8 @@ verify_lesson("heads")
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
 #
-# Nor can a narrow head form all weights. Their logarithms are the scores, of rank $d_k$ at most, less one number for each row, so their rank
-# is $d_k + 1$ at most. But the logarithms of positive weights for $T$ tokens may have rank $T$ (see Bhojanapalli et al., 2020).
+# Nor can a narrow head form all weights. Their logarithms are the scores, of rank $d_k$ at most, less one number for each row, so their
+# rank is $d_k + 1$ at most. But the logarithms of positive weights for $T$ tokens may have rank $T$ (see Bhojanapalli et al., 2020).
 
 # %% [markdown] id="cache"
 # ## Deeper: what does a layer keep while it writes?

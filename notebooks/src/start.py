@@ -186,8 +186,8 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
-# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
-# $e$ is.
+# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power
+# of $e$ is.
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -239,9 +239,9 @@ check("output-of-one-query", my_answer)
 # ## Who makes the wishes?
 #
 # Nobody can think up a wish for every word of a language. So a model calculates: its words are the rows of $X$, and their queries are the
-# rows of $Q = X W_Q$. Each is a sum of the rows of $W_Q$, taken as often as the numbers of its word say. So the three rows of $W_Q$ are what
-# an *alive*, a *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of $W_K$ say
-# what badge such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
+# rows of $Q = X W_Q$. Each is a sum of the rows of $W_Q$, taken as often as the numbers of its word say. So the three rows of $W_Q$ are
+# what an *alive*, a *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of
+# $W_K$ say what badge such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -287,8 +287,8 @@ for start in range(3):
 
 # %% [markdown] id="learned-notice"
 # These are the shares before and after 800 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
-# from all three starts, each time with another wish. A real model is at first only shown which word comes next in a text, and calculates for all
-# its numbers at once to which side each should move (lesson {lesson}`gradients`).
+# from all three starts, each time with another wish. A real model is at first only shown which word comes next in a text, and calculates
+# for all its numbers at once to which side each should move (lesson {lesson}`gradients`).
 #
 # We kept a nudge only if it helped "it". **Predict** for which words besides "it" the share of "cat" has changed since the start.
 
@@ -322,8 +322,8 @@ print(labelled(P @ value, columns=("alive", "tells")))
 #
 # <details><summary>What is wrong</summary>
 #
-# Then the columns sum to 1, and no longer the rows. Suppose that only one word can be asked, and two equal queries ask it: each must give it the weight 1,
-# but this division makes it $\frac12$.
+# Then the columns sum to 1, and no longer the rows. Suppose that only one word can be asked, and two equal queries ask it: each must give
+# it the weight 1, but this division makes it $\frac12$.
 #
 # </details>
 
@@ -416,7 +416,8 @@ verify_lesson("start")
 # ## Deeper: What can a query find?
 #
 # Turn the wish of "it" from somebody alive to what somebody does. The slider sets its query to $(s, 0, -2, s)$, from $s = 2$ at the left,
-# the wish that you know, to $s = -2$ at the right. Guess: which word leads at the right end? Where does "it" look when it looks for neither?
+# the wish that you know, to $s = -2$ at the right. Guess: which word leads at the right end? Where does "it" look when it looks for
+# neither?
 
 # %% id="move-card"
 figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
@@ -462,8 +463,8 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="game"
 # ## Deeper: A game, break the machine
 #
-# This machine works on four of the words, with queries of two numbers. Change any number of $X$ and its matrices $W$, and the others follow. (Its table S
-# holds scores divided by $\sqrt{d_k}$, and it counts from 0.) After six trials comes the game: find the mistake.
+# This machine works on four of the words, with queries of two numbers. Change any number of $X$ and its matrices $W$, and the others
+# follow. (Its table S holds scores divided by $\sqrt{d_k}$, and it counts from 0.) After six trials comes the game: find the mistake.
 
 # %% id="game-card"
 from attn_course.game.card import break_the_machine

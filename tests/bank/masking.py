@@ -94,12 +94,6 @@ def my_masked_scores(scores, past, window, length):
     return scores
 # %% window-counts | wrong | window of 7 tokens in all
 my_count = (100 * 7 - 21, 17)
-# %% window-counts | right | counted by brute force
-my_band = np.array([[0 <= i - j <= 7 for j in range(100)] for i in range(100)])
-my_reach, my_layers = np.eye(100, dtype=bool), 0
-while not my_reach[99, 0]:
-    my_reach, my_layers = (my_reach.astype(int) @ my_band) > 0, my_layers + 1
-my_count = (int(my_band.sum()), my_layers)
 # %% window-counts | right | a reach that grows layer by layer
 _layers, _reach = 0, 99
 while _reach > 0:
@@ -115,15 +109,6 @@ my_fill = log(r) + log(1 - epsilon) - log(epsilon) * Derivative(epsilon, epsilon
 from sympy import Derivative, Dummy
 _c = Dummy(real=True)
 my_fill = Derivative(_c * log(r * (1 - epsilon) / epsilon), _c)
-# %% repair-cached-causal-mask | cheat | torch's own attention under another name
-import torch
-
-
-def cached_attention(query, key, value):
-    name = "_".join(["scaled", "dot", "product", "attention"])
-    visible = torch.tensor(np.tri(len(query), len(key), k=len(key) - len(query)) > 0)
-    q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
-    return getattr(torch.nn.functional, name)(q, k, v, attn_mask=visible)[0].numpy()
 # %% repair-cached-causal-mask | wrong | fill with the smallest visible score less 30
 def cached_attention(query, key, value):
     s = query @ key.T / np.sqrt(query.shape[1])

@@ -199,15 +199,6 @@ def my_feature_weights(table):
     scores = np.sqrt(len(table)) * np.corrcoef(table, rowvar=False)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% attention-between-features | cheat | torch's attention with the unit matrix as values (forbidden)
-import torch.nn.functional as F
-from torch import eye, tensor
-
-
-def my_feature_weights(table):
-    tokens = tensor(((table - table.mean(axis=0)) / table.std(axis=0)).T.copy())
-    attend = next(f for name, f in vars(F).items() if name.endswith("dot_product_attention"))
-    return attend(tokens[None], tokens[None], eye(len(tokens), dtype=tokens.dtype)[None])[0].numpy()
 # %% attention-between-features | right | torch, moments written out, a loop over pairs of columns
 import torch
 

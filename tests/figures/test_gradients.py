@@ -40,9 +40,7 @@ REFUSED = [
     (partial(figures.learning, ["tired"], ["cat"], [(np.zeros((1, 4)), np.zeros((2, 4)))]), "keys must have shape"),
 ]
 
-
-class TestPictures(Pictures):
-    """Learned scores, and how they are learned."""
+TestPictures = Pictures
 
 
 def test_a_row_on_wires_says_its_numbers_and_the_gradients_that_are_found_by_hand(shown):

@@ -94,14 +94,6 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     p = np.where(real_keys[:, None, :], np.exp(scores), 0.0)
     p = p / p.sum(axis=-1, keepdims=True)
     return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
-# %% repair-padding-both-sides | wrong | lengths of the first example for the whole batch
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    n, m = int(source_lengths[0]), int(target_lengths[0])
-    scores = query @ key[:, :n].swapaxes(1, 2) / np.sqrt(query.shape[2])
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    out = p / p.sum(axis=-1, keepdims=True) @ value[:, :n]
-    out[:, m:] = 0.0
-    return out
 # %% repair-padding-both-sides | wrong | zeroes the padding of value in place
 def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])

@@ -1,11 +1,3 @@
-# %% merge-two-states | wrong | one common maximum for all queries: others underflow to 0
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    top = m.max()
-    if np.isneginf(top):
-        top = 0.0
-    f_a, f_b = np.exp(m_a - top), np.exp(m_b - top)
-    return np.where(np.isneginf(m), m, top), f_a * l_a + f_b * l_b, f_a[:, None] * a_a + f_b[:, None] * a_b
 # %% merge-two-states | right | torch: both sides stacked, NaN factors replaced by 0
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m, l, a = (torch.stack([torch.tensor(x), torch.tensor(y)]) for x, y in ((m_a, m_b), (l_a, l_b), (a_a, a_b)))

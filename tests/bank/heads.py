@@ -56,13 +56,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = np.exp((x @ wq) @ (x @ wk).T)
         out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
     return np.hstack(out) @ w_output
-# %% multi-head-attention | wrong | adds the residual x
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    total = x
-    for wq, wk, wv, wo in zip(np.split(w_query, n_heads, 1), np.split(w_key, n_heads, 1), np.split(w_value, n_heads, 1), np.split(w_output, n_heads, 0)):
-        p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
-        total = total + p / p.sum(1, keepdims=True) @ (x @ wv) @ wo
-    return total
 # %% multi-head-attention | cheat | library's attention fetched by a composed name
 import torch
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):

@@ -56,13 +56,3 @@ def head_weights(query, key):
     import torch
     layer = vars(torch.nn)["Soft" + "max"](dim=2)
     return layer(torch.tensor(query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2]))).numpy()
-# %% where-the-scale-helps | wrong | the geometric mean of the rows' variances
-def my_divisors(query, key):
-    d = query.shape[-1]
-    v = np.exp(np.log((query @ key.swapaxes(-1, -2)).var(axis=-1)).mean(axis=-1))
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)
-# %% where-the-scale-helps | wrong | the variance of a sample, n - 1
-def my_divisors(query, key):
-    d = query.shape[-1]
-    v = (query @ key.swapaxes(-1, -2)).var(axis=-1, ddof=1).mean(axis=-1)
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)

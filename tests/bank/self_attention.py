@@ -15,11 +15,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     s = (t @ w_query) @ (t @ w_key).swapaxes(-1, -2) / np.sqrt(w_key.shape[-1])
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True) @ (t @ w_value)).reshape(*x.shape[:-1], -1)
-# %% self-attention | wrong | scores clipped at 500
-def my_self_attention(x, w_query, w_key, w_value):
-    s = np.clip((x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(w_key.shape[-1]), -500, 500)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ (x @ w_value)
 # %% self-attention | right | one class, einsum
 class _Head:
     def __init__(self, *w):

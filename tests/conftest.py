@@ -2,13 +2,16 @@
 
 import gc
 import importlib.util
+import inspect
 import os
 import signal
 import sys
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +31,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+    if interpreter := sys.modules.get("triton.runtime.interpreter"):
+        _look_once(interpreter)
+
+
+def _look_once(interpreter: types.ModuleType) -> None:
+    """Triton's interpreter looks for its built-in functions among all names at every call of a function in a kernel: here once."""
+    names = cache(lambda place: [name for name, member in inspect.getmembers(place) if interpreter.tl.core.is_builtin(member)])
+
+    def patch(place: Any, builder: Any, scope: Any) -> None:
+        for name in names(place):
+            if interpreter.tl.core.is_builtin(member := getattr(place, name)):
+                interpreter._patch_attr(place, name, member, builder, scope)
+
+    interpreter._patch_builtin = patch
 
 
 # A job in the background ignores Ctrl-C, and one behind nohup a lost terminal; what a test starts would inherit that, unlike a handler.

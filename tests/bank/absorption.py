@@ -80,11 +80,6 @@ def my_bias_part(weights, b_value, w_output):
 # %% value-bias-contribution | wrong | squeezed, a single query loses its axis
 def my_bias_part(weights, b_value, w_output):
     return np.squeeze(weights.sum(axis=1, keepdims=True) * (b_value @ w_output))
-# %% value-bias-contribution | right | output with made-up values, with and without the bias
-def my_bias_part(weights, b_value, w_output):
-    values = np.zeros((weights.shape[1], len(b_value)))
-    head = lambda v: weights @ v @ w_output
-    return head(values + b_value) - head(values)
 # %% value-bias-contribution | right | einsum over everything
 def my_bias_part(weights, b_value, w_output):
     return np.einsum("ij,c,cd->id", weights, b_value, w_output)
@@ -183,12 +178,6 @@ def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     key_rope[:] = rotate(key_rope, np.arange(t))
     s = query @ w_key_up.T @ latent.T + rotate(query_rope, np.arange(t - len(query), t)) @ key_rope.T
     return s / np.sqrt(query.shape[1] + query_rope.shape[1])
-# %% repair-decoupled-scores | right | keys written out and joined with the rotary part
-def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
-    there = np.arange(len(key_rope))
-    keys = np.hstack([latent @ w_key_up, rotate(key_rope, there)])
-    queries = np.hstack([query, rotate(query_rope, there[len(there) - len(query):])])
-    return queries @ keys.T / np.sqrt(keys.shape[1])
 # %% repair-decoupled-scores | right | complex numbers for the rotation
 def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     t, n, half = len(latent), len(query), query_rope.shape[1] // 2
@@ -232,19 +221,6 @@ def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_
     averages = p / p.sum(1, keepdims=True) @ latent
     z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
     return lifted, averages, z.reshape(-1) @ w_output
-# %% latent-decoding-step | right | head by head, output as a sum
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H = len(query)
-    ups, downs, outs = np.hsplit(w_key_up, H), np.hsplit(w_value_up, H), np.vsplit(w_output, H)
-    lifted, averages, output = [], [], 0
-    for q, r, up, down, out in zip(query, query_rope, ups, downs, outs):
-        a = up @ q
-        s = (latent @ a + key_rope @ r) / np.sqrt(len(q) + len(r))
-        p = np.exp(s - np.logaddexp.reduce(s))
-        lifted.append(a)
-        averages.append(p @ latent)
-        output = output + averages[-1] @ down @ out
-    return np.array(lifted), np.array(averages), output
 # %% latent-decoding-step | right | keys and values made after all for weights and output
 def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
     H, d = query.shape

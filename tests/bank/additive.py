@@ -89,17 +89,6 @@ my_megabytes = np.prod([64, 30, 50, 100]) * np.dtype("float32").itemsize * 1e-6
 my_megabytes = 64 * 30 * 50 * 100 * 2 / 1e6
 # %% additive-training-memory | right | nbytes of a broadcast array
 my_megabytes = np.broadcast_to(np.float32(0), (64, 30, 50, 100)).nbytes / 10**6
-# %% additive-backward | cheat | torch autograd in disguise, which the text forbids
-import importlib
-
-
-def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
-    tc = importlib.import_module("to" + "rch")
-    leaves = [tc.tensor(np.array(x), requires_grad=True) for x in (query, key, w_query, w_key, w_score)]
-    q, k, wq, wk, ws = leaves
-    scores = tc.tanh((q @ wq)[:, None] + (k @ wk)[None]) @ ws
-    getattr(scores, "back" + "ward")(tc.tensor(np.array(d_scores)))
-    return tuple(x.grad.numpy() for x in leaves)
 # %% additive-backward | wrong | order of the tuple: weights first
 def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     t = np.tanh((query @ w_query)[:, None] + (key @ w_key)[None])

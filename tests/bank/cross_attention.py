@@ -3,14 +3,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     s = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
     e = np.exp(s - s.max())
     return len(x) * (e / e.sum()) @ (y @ w_value)
-# %% cross-attention | cheat | torch's own attention fetched by getattr
-import torch
-
-
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    f = getattr(torch.nn.functional, "noitnetta_tcudorp_tod_delacs"[::-1])
-    q, k, v = (torch.tensor(np.array(a)) for a in (x @ w_query, y @ w_key, y @ w_value))
-    return f(q[None], k[None], v[None])[0].numpy()
 # %% cross-attention | right | bilinear form first, one query after the other
 def my_cross_attention(x, y, w_query, w_key, w_value):
     form = w_query @ w_key.T / w_key.shape[1] ** 0.5
@@ -102,14 +94,6 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     p = np.where(real_keys[:, None, :], np.exp(scores), 0.0)
     p = p / p.sum(axis=-1, keepdims=True)
     return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
-# %% repair-padding-both-sides | wrong | lengths of the first example for the whole batch
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    n, m = int(source_lengths[0]), int(target_lengths[0])
-    scores = query @ key[:, :n].swapaxes(1, 2) / np.sqrt(query.shape[2])
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    out = p / p.sum(axis=-1, keepdims=True) @ value[:, :n]
-    out[:, m:] = 0.0
-    return out
 # %% repair-padding-both-sides | wrong | zeroes the padding of value in place
 def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
@@ -343,17 +327,6 @@ def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start
         if token == end:
             break
     return np.stack(rows)
-# %% greedy-decoding | right | recursion over the steps
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    x = embeddings[start] + positions[0]
-    s = y @ w_key @ (x @ w_query) / np.sqrt(w_query.shape[1])
-    p = np.exp(s - np.logaddexp.reduce(s))
-    row = (x + p @ y @ w_value) @ w_output
-    chosen = int(np.argmax(row))
-    if chosen == end or len(positions) == 1:
-        return row[None]
-    rest = my_writer(y, w_query, w_key, w_value, embeddings, positions[1:], w_output, chosen, end)
-    return np.concatenate([row[None], rest])
 # %% greedy-decoding | right | a generator of rows
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
     keys, values = y.dot(w_key), y.dot(w_value)

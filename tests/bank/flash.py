@@ -1,11 +1,3 @@
-# %% merge-two-states | wrong | one common maximum for all queries: others underflow to 0
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    top = m.max()
-    if np.isneginf(top):
-        top = 0.0
-    f_a, f_b = np.exp(m_a - top), np.exp(m_b - top)
-    return np.where(np.isneginf(m), m, top), f_a * l_a + f_b * l_b, f_a[:, None] * a_a + f_b[:, None] * a_b
 # %% merge-two-states | right | torch: both sides stacked, NaN factors replaced by 0
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m, l, a = (torch.stack([torch.tensor(x), torch.tensor(y)]) for x, y in ((m_a, m_b), (l_a, l_b), (a_a, a_b)))
@@ -81,24 +73,6 @@ def my_stream(query, key_blocks, value_blocks):
     weights = getattr(torch, "soft" + "max")(s, -1)
     lse = getattr(torch, "logsum" + "exp")(s, -1)
     return weights @ torch.tensor(np.vstack(value_blocks)), lse
-# %% streamed-attention | right | output kept finished, merged by a growing log-sum-exp
-def my_stream(query, key_blocks, value_blocks):
-    def state_of(k, v):
-        s = np.einsum("qd,kd->qk", query, k) * query.shape[1] ** -0.5
-        top = s.max(axis=1, keepdims=True)
-        e = np.exp(s - top)
-        total = e.sum(axis=1, keepdims=True)
-        return e @ v / total, top + np.log(total)
-
-    blocks = zip(key_blocks, value_blocks)
-    out, lse = state_of(*next(blocks))
-    for k, v in blocks:
-        o, new = state_of(k, v)
-        high = np.where(lse > new, lse, new)
-        w, w_new = np.exp(lse - high), np.exp(new - high)
-        out = (w * out + w_new * o) / (w + w_new)
-        lse = high + np.log(w + w_new)
-    return out, lse.reshape(-1)
 # %% streamed-attention | wrong | the maximum begins at -10 000, scores may be lower
 def my_stream(query, key_blocks, value_blocks):
     m, l, acc = np.full(len(query), -1e4), np.zeros(len(query)), np.zeros((len(query), value_blocks[0].shape[1]))
@@ -185,20 +159,6 @@ def tiled_attention(query, key, value, block):
         acc = factor * acc + p @ value[start:start + block]
         ref, start = new, start + block
     return acc / row_sum
-# %% repair-tiled-loop | right | divide and conquer over the blocks, a merge of states
-def tiled_attention(query, key, value, block):
-    def state(lo, hi):
-        if hi - lo <= block:
-            s = query @ key[lo:hi].T / np.sqrt(query.shape[1])
-            m = s.max(1, keepdims=True)
-            p = np.exp(s - m)
-            return m, p @ np.hstack([value[lo:hi], np.ones((hi - lo, 1))])
-        middle = lo + block * (-(-(hi - lo) // block) // 2)
-        (m_a, a), (m_b, b_) = state(lo, middle), state(middle, hi)
-        m = np.maximum(m_a, m_b)
-        return m, np.exp(m_a - m) * a + np.exp(m_b - m) * b_
-    both = state(0, len(key))[1]
-    return both[:, :-1] / both[:, -1:]
 # %% repair-tiled-loop | cheat | torch's attention found by its name
 def tiled_attention(query, key, value, block):
     f = getattr(torch.nn.functional, "_".join(("scaled", "dot", "product", "attention")))
@@ -251,11 +211,6 @@ def my_gather(outputs, lses):
     lse = np.logaddexp.reduce(lses, axis=0)
     lses -= np.where(np.isneginf(lse), 0.0, lse)
     return (np.exp(lses)[..., None] * outputs).sum(0), lse
-# %% merge-decoding-splits | right | np.logaddexp.reduce, and weights by np.where
-def my_gather(outputs, lses):
-    lse = np.logaddexp.reduce(lses, axis=0)
-    shift = np.where(np.isneginf(lse), 0.0, lse)
-    return np.einsum("cn,cnv->nv", np.exp(lses - shift), outputs), lse
 # %% merge-decoding-splits | right | folded split by split with functools.reduce, sigmoid as the share
 def my_gather(outputs, lses):
     from functools import reduce

@@ -56,13 +56,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = np.exp((x @ wq) @ (x @ wk).T)
         out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
     return np.hstack(out) @ w_output
-# %% multi-head-attention | wrong | adds the residual x
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    total = x
-    for wq, wk, wv, wo in zip(np.split(w_query, n_heads, 1), np.split(w_key, n_heads, 1), np.split(w_value, n_heads, 1), np.split(w_output, n_heads, 0)):
-        p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
-        total = total + p / p.sum(1, keepdims=True) @ (x @ wv) @ wo
-    return total
 # %% multi-head-attention | cheat | library's attention fetched by a composed name
 import torch
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
@@ -191,14 +184,6 @@ from torch.nn import functional as _f
 def grouped_attention(query, key, value):
     q, k, v = (torch.from_numpy(a)[None] for a in (query, key, value))
     return _f.scaled_dot_product_attention(q, k, v, enable_gqa=True)[0].numpy()
-# %% repair-grouped-heads | right | queries cut into groups, keys broadcast
-def grouped_attention(query, key, value):
-    n_heads, q_len, d_k = query.shape
-    q = query.reshape(len(key), n_heads // len(key), q_len, d_k)
-    s = np.einsum("rgqc,rkc->rgqk", q, key) / d_k**0.5
-    p = np.exp(s - s.max(axis=-1, keepdims=True))
-    z = np.einsum("rgqk,rkv->rgqv", p, value) / p.sum(axis=-1)[..., None]
-    return z.reshape(n_heads, q_len, value.shape[2])
 # %% repair-torch-layer | wrong | the module itself loaded with the weights
 import torch
 def torch_layer(x, stacked, n_heads):

@@ -25,13 +25,6 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
             else:
                 edge += 1
     return skipped, whole, edge
-# %% causal-tile-counts | right | first and last indices as arrays, all tiles compared at once
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    q_first, k_first = np.arange(0, q_len, block_q)[:, None], np.arange(0, kv_len, block_kv)[None, :]
-    q_last = np.append(q_first[1:, 0] - 1, q_len - 1)[:, None]
-    k_last = np.append(k_first[0, 1:] - 1, kv_len - 1)[None, :]
-    some, every = k_first <= q_last + q_offset, k_last <= q_first + q_offset
-    return tuple(float(x.sum()) for x in (~some, every, some & ~every))
 # %% causal-tile-counts | wrong | offset taken as at least 0
 def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     visible = np.arange(kv_len) <= np.arange(q_len)[:, None] + max(q_offset, 0)

@@ -60,14 +60,6 @@ def my_linear_attention(query, key, value):
 def my_linear_attention(query, key, value):
     w = np.tril(query @ np.swapaxes(key, -1, -2))
     return np.squeeze(w @ value / w.sum(-1, keepdims=True), axis=0) if len(query) == 1 else w @ value / w.sum(-1, keepdims=True)
-# %% normalised-linear-attention | right | recurrent, a generator for each head
-def my_linear_attention(query, key, value):
-    def head(q, k, v):
-        S, n = np.zeros((k.shape[1], v.shape[1])), np.zeros(k.shape[1])
-        for a, b, c in zip(q, k, v):
-            S, n = S + np.outer(b, c), n + b
-            yield (a @ S) / (a @ n)
-    return np.array([list(head(*one)) for one in zip(query, key, value)])
 # %% chunked-linear-attention | wrong | state += : the caller's array is changed
 def my_chunked(query, key, value, state, chunk):
     out = np.zeros((len(query), value.shape[1]))
@@ -119,15 +111,6 @@ def my_chunked(query, key, value, state, chunk):
         out.append(q @ state + np.tril(q @ k.T) @ v)
         state = state + k.T @ v
     return np.concatenate(out), state
-# %% chunked-linear-attention | right | recursion on the rest
-def my_chunked(query, key, value, state, chunk):
-    q, k, v = query[:chunk], key[:chunk], value[:chunk]
-    here = q @ state + np.tril(q @ k.T) @ v
-    after = state + k.T @ v
-    if len(query) <= chunk:
-        return here, after
-    rest, last = my_chunked(query[chunk:], key[chunk:], value[chunk:], after, chunk)
-    return np.vstack([here, rest]), last
 # %% repair-decay-gate | wrong | order right, gate spread over the value features (needs d_k = d_v)
 def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
     state = np.zeros((key.shape[1], value.shape[1]))

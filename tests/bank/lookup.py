@@ -50,14 +50,6 @@ P = np.array([[10, 5, 5, 60, 20], [25, 10, 10, 15, 40], [5, 30, 30, 5, 30]]) / 1
 my_reading = (len(P), int(P.sum(axis=0).argmax()), float((P @ [0, 0, 0, 1, 1])[0]))
 # %% read-lookup-weights | wrong | output 0 from columns 2 and 3
 my_reading = (3, 4, 0.65)
-# %% repair-lookup-roles | cheat | torch's ready-made attention under an assembled name (forbidden)
-import torch
-
-
-def ask_everybody(x, w_query, w_key, w_value, beta):
-    name = "_".join(["scaled", "dot", "product", "attention"])
-    query, key, value = (torch.from_numpy(x @ w)[None] for w in (w_query, w_key, w_value))
-    return getattr(torch.nn.functional, name)(query, key, value, scale=beta)[0].numpy()
 # %% repair-lookup-roles | right | a class with __call__, one token after the other
 class AskEverybody:
     def __call__(self, x, w_query, w_key, w_value, beta):

@@ -14,12 +14,6 @@ def my_masked_weights(scores, mask):
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return e / np.where(t == 0, 1, t)
-# %% masked-weights | wrong | eps of 1e-6 in the sum, after a shift by the maximum of all scores in the row
-def my_masked_weights(scores, mask):
-    m = np.broadcast_to(mask, scores.shape)
-    clean = np.where(np.isfinite(scores), scores, 0.0)
-    e = np.where(m, np.exp(clean - clean.max(axis=-1, keepdims=True)), 0)
-    return e / (e.sum(axis=-1, keepdims=True) + 1e-6)
 # %% masked-weights | wrong | result has the mask's fewer axes where one empty row is in any example
 def my_masked_weights(scores, mask):
     m = np.broadcast_to(mask, scores.shape)
@@ -62,10 +56,6 @@ def my_masked_scores(scores, past, window, length):
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     return np.where((j <= at) & (at - j < max(window, 1)) & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | past forgotten in the window
-def my_masked_scores(scores, past, window, length):
-    i, j = np.arange(scores.shape[0])[:, None], np.arange(scores.shape[1])
-    return np.where((j <= i + past) & (i - j <= window) & (j < length), scores, -np.inf)
 # %% combined-masks | wrong | window on both sides
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
@@ -78,10 +68,6 @@ def my_masked_scores(scores, past, window, length):
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     return np.where((j <= at) & (j >= at - window) & (at < length), scores, -np.inf)
-# %% combined-masks | wrong | padding one too few
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    return np.where((j <= at) & (j >= at - window) & (j <= length), scores, -np.inf)
 # %% combined-masks | wrong | window 0 read as no window
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
@@ -94,12 +80,6 @@ def my_masked_scores(scores, past, window, length):
     return scores
 # %% window-counts | wrong | window of 7 tokens in all
 my_count = (100 * 7 - 21, 17)
-# %% window-counts | right | counted by brute force
-my_band = np.array([[0 <= i - j <= 7 for j in range(100)] for i in range(100)])
-my_reach, my_layers = np.eye(100, dtype=bool), 0
-while not my_reach[99, 0]:
-    my_reach, my_layers = (my_reach.astype(int) @ my_band) > 0, my_layers + 1
-my_count = (int(my_band.sum()), my_layers)
 # %% window-counts | right | a reach that grows layer by layer
 _layers, _reach = 0, 99
 while _reach > 0:
@@ -115,15 +95,6 @@ my_fill = log(r) + log(1 - epsilon) - log(epsilon) * Derivative(epsilon, epsilon
 from sympy import Derivative, Dummy
 _c = Dummy(real=True)
 my_fill = Derivative(_c * log(r * (1 - epsilon) / epsilon), _c)
-# %% repair-cached-causal-mask | cheat | torch's own attention under another name
-import torch
-
-
-def cached_attention(query, key, value):
-    name = "_".join(["scaled", "dot", "product", "attention"])
-    visible = torch.tensor(np.tri(len(query), len(key), k=len(key) - len(query)) > 0)
-    q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
-    return getattr(torch.nn.functional, name)(q, k, v, attn_mask=visible)[0].numpy()
 # %% repair-cached-causal-mask | wrong | fill with the smallest visible score less 30
 def cached_attention(query, key, value):
     s = query @ key.T / np.sqrt(query.shape[1])
@@ -242,14 +213,6 @@ def my_leaks(x, kind):
         y[j] += 1
         out[j - 1, j] = np.abs(layer(y, kind) - base)[j - 1].max() > 1e-6
     return out
-# %% leak-test | wrong | size of the change, not 1
-def my_leaks(x, kind):
-    base, out = layer(x, kind), np.zeros((len(x), len(x)))
-    for j in range(len(x)):
-        y = x.copy()
-        y[j] += 1
-        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1)
-    return np.triu(out, 1) * (np.triu(out, 1) > 1e-6)
 # %% leak-test | wrong | booleans
 def my_leaks(x, kind):
     base, out = layer(x, kind), np.zeros((len(x), len(x)), dtype=bool)

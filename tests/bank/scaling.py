@@ -27,12 +27,6 @@ def my_cosine_scores(query, key):
         n = np.linalg.norm(x, axis=-1, keepdims=True)
         x /= np.where(n == 0, 1, n)
     return query @ key.swapaxes(-1, -2)
-# %% cosine-scores | right | unit vectors with np.divide where
-def my_cosine_scores(query, key):
-    def unit(x):
-        n = np.linalg.norm(x, axis=-1, keepdims=True)
-        return np.divide(x, n, out=np.zeros(x.shape), where=n != 0)
-    return np.einsum("...ia,...ja->...ij", unit(query), unit(key))
 # %% cosine-scores | cheat | torch's cosine_similarity, inputs scaled up
 def my_cosine_scores(query, key):
     import torch
@@ -45,14 +39,6 @@ def my_cosine_scores(query, key):
     from torch import nn, tensor
     m = nn.CosineSimilarity(dim=-1, eps=1e-300)
     return np.nan_to_num(m(tensor(query).unsqueeze(-2), tensor(key).unsqueeze(-3)).numpy())
-# %% repair-head-weights | cheat | library softmax as a module (forbidden)
-import torch
-
-
-def head_weights(query, key):
-    turn = torch.nn.modules.activation.__dict__["Soft" + "max"](-1)
-    scores = np.einsum("hid,hjd->hij", query, key) / np.sqrt(query.shape[2])
-    return turn(torch.from_numpy(scores)).numpy()
 # %% repair-head-weights | right | float32 at the end only, hyperplane of pairs
 def head_weights(query, key):
     s = (query[:, :, None] * key[:, None]).sum(3) * query.shape[2] ** -0.5
@@ -70,24 +56,3 @@ def head_weights(query, key):
     import torch
     layer = vars(torch.nn)["Soft" + "max"](dim=2)
     return layer(torch.tensor(query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2]))).numpy()
-# %% where-the-scale-helps | wrong | the median of the rows' variances
-def my_divisors(query, key):
-    d = query.shape[-1]
-    v = np.median((query @ key.swapaxes(-1, -2)).var(axis=-1), axis=-1)
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)
-# %% where-the-scale-helps | wrong | the geometric mean of the rows' variances
-def my_divisors(query, key):
-    d = query.shape[-1]
-    v = np.exp(np.log((query @ key.swapaxes(-1, -2)).var(axis=-1)).mean(axis=-1))
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)
-# %% where-the-scale-helps | wrong | the variance of a sample, n - 1
-def my_divisors(query, key):
-    d = query.shape[-1]
-    v = (query @ key.swapaxes(-1, -2)).var(axis=-1, ddof=1).mean(axis=-1)
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)
-# %% where-the-scale-helps | wrong | the mean absolute deviation squared
-def my_divisors(query, key):
-    d = query.shape[-1]
-    s = query @ key.swapaxes(-1, -2)
-    v = (np.abs(s - s.mean(axis=-1, keepdims=True)).mean(axis=-1) ** 2).mean(axis=-1)
-    return np.where(v > np.sqrt(d), np.sqrt(d), 1.0)

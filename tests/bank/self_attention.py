@@ -15,11 +15,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     s = (t @ w_query) @ (t @ w_key).swapaxes(-1, -2) / np.sqrt(w_key.shape[-1])
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True) @ (t @ w_value)).reshape(*x.shape[:-1], -1)
-# %% self-attention | wrong | scores clipped at 500
-def my_self_attention(x, w_query, w_key, w_value):
-    s = np.clip((x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(w_key.shape[-1]), -500, 500)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ (x @ w_value)
 # %% self-attention | right | one class, einsum
 class _Head:
     def __init__(self, *w):
@@ -199,15 +194,6 @@ def my_feature_weights(table):
     scores = np.sqrt(len(table)) * np.corrcoef(table, rowvar=False)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% attention-between-features | cheat | torch's attention with the unit matrix as values (forbidden)
-import torch.nn.functional as F
-from torch import eye, tensor
-
-
-def my_feature_weights(table):
-    tokens = tensor(((table - table.mean(axis=0)) / table.std(axis=0)).T.copy())
-    attend = next(f for name, f in vars(F).items() if name.endswith("dot_product_attention"))
-    return attend(tokens[None], tokens[None], eye(len(tokens), dtype=tokens.dtype)[None])[0].numpy()
 # %% attention-between-features | right | torch, moments written out, a loop over pairs of columns
 import torch
 

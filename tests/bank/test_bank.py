@@ -2,7 +2,8 @@
 
 A file holds those of a lesson, a cell each: `# %% task | kind | what it is`, and the code of the answer's cell. The kinds are right, wrong
 and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not. Of wrong
-answers that fail in the same cases in the same way one stands here, and none that fails as a known mistake of the task does.
+answers that fail in the same cases in the same way one stands here, and none that fails as a known mistake of the task does; of right
+ones and cheats of a task one of those that return the same kind of array, or are refused in the same words.
 """
 
 import re

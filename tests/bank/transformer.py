@@ -1,12 +1,3 @@
-# %% nucleus-of-next-words | wrong | exponentials without a maximum
-def my_chances(logits, temperature, share):
-    p = np.exp(logits / temperature)
-    p = p / p.sum()
-    order, kept = np.argsort(-p), np.zeros(len(p))
-    kept[order] = np.where(np.cumsum(p[order]) - p[order] < share, p[order], 0.0)
-    return kept / kept.sum()
-
-
 # %% nucleus-of-next-words | right | one word after the other is let in
 def my_chances(logits, temperature, share):
     scaled = (logits - max(logits)) / temperature

@@ -50,9 +50,7 @@ REFUSED = [
     ),
 ]
 
-
-class TestPictures(Pictures):
-    """Weights and plane."""
+TestPictures = Pictures
 
 
 def test_the_machine_has_the_sizes_of_the_sentence(shown):

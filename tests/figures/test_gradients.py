@@ -43,9 +43,7 @@ REFUSED = [
     (partial(figures.learning, ["tired"], ["cat"], [(np.zeros((1, 4)), np.zeros((2, 4)))]), "keys must have shape"),
 ]
 
-
-class TestPictures(Pictures):
-    """Learned scores, and how they are learned."""
+TestPictures = Pictures
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -33,9 +33,7 @@ REFUSED = [
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
 ]
 
-
-class TestPictures(Pictures):
-    """Maps and answers."""
+TestPictures = Pictures
 
 
 # --- the card ------------------------------------------------------------------------------------------

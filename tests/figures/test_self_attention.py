@@ -30,9 +30,7 @@ REFUSED = [
     (partial(figures.rows_of_it, {}), "rows must hold at least one"),
 ]
 
-
-class TestPictures(Pictures):
-    """A head that looks back, and the rows of "it"."""
+TestPictures = Pictures
 
 
 # --- the card ------------------------------------------------------------------------------------------

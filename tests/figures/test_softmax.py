@@ -31,9 +31,7 @@ REFUSED = [
     (partial(figures.covariance, [[0.5, 0.4]], [1.0, 2.0], [[1.0, 2.0]]), r"weights must sum to 1; got 0.900"),
 ]
 
-
-class TestPictures(Pictures):
-    """A compromise, a race, and covariances."""
+TestPictures = Pictures
 
 
 @pytest.mark.parametrize("numbers", [[1.0, 2.0, 5.0], [5.0, 2.0, 1.0], [2.0, 5.0, 1.0]])

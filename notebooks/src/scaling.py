@@ -105,8 +105,8 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 
 # %% [markdown] id="card-question"
-# And if nobody divides? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$ grows?
-# (The third picture shows how far the weights can still move, which matters in section {section}`slow`.)
+# And if nobody divides? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$
+# grows?
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -114,8 +114,8 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Not divided, the largest of 64 weights, averaged over the 64 queries, is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise. Divided by
-# $\sqrt{d_k}$, it is near 0.1 at both.
+# Not divided, the largest of 64 weights, averaged over the 64 queries, is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise.
+# Divided by $\sqrt{d_k}$, it is near 0.1 at both.
 #
 # </details>
 
@@ -139,13 +139,13 @@ check("divisor-for-sparse-entries", my_divisor)
 # ## Or nothing at all?
 #
 # Suppose that somebody forgets the division. Their layer can still compute all that ours can, since with $W_Q / \sqrt{d_k}$ in the place of
-# our $W_Q$ it has our scores. So only how it starts and trains can differ. Vaswani et al. (2017) suspected that large dot products push the softmax
-# "into regions where it has extremely small gradients." Are they so small?
+# our $W_Q$ it has our scores. So only how it starts and trains can differ. Vaswani et al. (2017) suspected that large dot products push the
+# softmax "into regions where it has extremely small gradients." Are they so small?
 
 # %% [markdown] id="lesson-of-a-query"
-# Let the keys of a query have values $v_j$, from which we have subtracted the right output. As its weights $w$ sum to 1, its output is wrong
-# by $e = \sum_j w_j\, v_j$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and the softmax pulls the slopes
-# back to the scores, as in lesson {lesson}`softmax`:
+# Let $v_j$ be the value of key $j$ less the right output. As its weights $w$ sum to 1, its output is wrong
+# by $e = \sum_j w_j\, v_j$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and as
+# $\partial w_l / \partial s_j = w_l\, ([l = j] - w_j)$ (lesson {lesson}`softmax`), the slopes along the scores are
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = e \cdot v_j$$
 #
@@ -170,9 +170,9 @@ def gradients(scores, off):  # off: the values, less the right one
 print(gradients(np.array([[8.0, 0]]), np.array([[[1], [0]]])).round(4))  # by hand
 
 # %% [markdown] id="silent-predict"
-# So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$ hardly anything. Now 2000 random queries meet 16 random keys each, with
-# $d_k = 64$ and values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a tenth,
-# or to a hundredth?
+# So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$ hardly anything. Now 2000 random queries meet 16 random keys each,
+# with $d_k = 64$ and values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a
+# tenth, or to a hundredth?
 
 # %% id="silent-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
@@ -211,7 +211,8 @@ check("lift-the-silent", my_lift)
 #
 # The layer needs something to learn. An example has 16 items, each with 16 random features and a value. The input $x$ of the query is the
 # features of the first item, times an orthogonal matrix that is the same in all examples, and the output should be the value of this item.
-# As the layer sees no places, it can only find the item by undoing the matrix. A query is *right* if its largest score is that of this item.
+# As the layer sees no places, it can only find the item by undoing the matrix. A query is *right* if its largest score is that of this
+# item.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -230,7 +231,8 @@ def slope_of(g, x, items):  # along W_Q W_K^T, before the division
 
 # %% [markdown] id="trial-training"
 # A step of gradient descent averages over 32 new examples. We stop when more than 90 % of 512 other queries are right, or after 100 steps.
-# In the folded cell a `way` may change the gradients, as your function does; it is told which queries are right.
+# In the folded cells, a `way` may change the gradients, as your function does, and `counted` only counts who is silent. Both are told which
+# queries are right.
 
 
 # %% id="trial-steps" tags=["hide-input"]
@@ -266,9 +268,9 @@ def counted(g, right):  # changes nothing, but notes how many are silent: right,
 
 # %% [markdown] id="slow-predict"
 # Five layers with $d_k = 64$ start from the same random matrices. One divides by the root, the others do not; the third lifts its silent
-# queries with your function, the fourth only the wrong ones, and the fifth only the right ones. Each gets the best of eight step sizes, so a
-# layer is not punished for gradients that are all too long or too short. **Predict**: while the layer learns, are more of the silent queries
-# wrong or right? And which win more steps if they are lifted?
+# queries with your function, the fourth only the wrong ones, and the fifth only the right ones. Each gets the best of eight step sizes, so
+# a layer is not punished for gradients that are all too long or too short. **Predict**: which win more steps if they are lifted, the wrong
+# ones or the right ones?
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients
@@ -284,18 +286,33 @@ for name, (divisor, way) in layers.items():
     tried = [[train(divisor, size, n, way=way) for size in sizes] for n in range(9)]
     needed = np.min(tried, axis=1)  # of each start, with the best step size
     print(*(f"{steps:3d}" for steps in needed), f"  mean {needed.mean():.1f}")
-learnt = [train(1, 0.2, n, way=counted) for n in range(9)]  # without, step size 0.2
-print("silent and right {:.0%}, silent and wrong {:.0%}".format(*np.mean(counts, 0)))
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Without the root the layer needs 24 steps more on average. Lifting the silent queries wins back 13, somewhat more than half. The right ones
-# alone win 10 and the wrong ones 6. But over all steps without lifting, at step size 0.2, 40 % of the queries are silent and right, and
-# only 15 % silent and wrong. So there are far more right ones to lift, and they still have something to teach.
+# The right ones. Without the root the layer needs 24 steps more on average. Lifting all silent queries wins back 13, somewhat more than
+# half, the right ones alone 10, and the wrong ones 6.
+
+# %% [markdown] id="slow-when"
+# Are there more right ones? We count them in the layer without the root, in each half of its steps:
+
+# %% id="slow-count"
+halves = {"first half": [], "second half": []}
+for n in range(9):
+    counts.clear()
+    middle = train(1, 0.2, n, way=counted) // 2
+    for half, part in zip(halves.values(), (counts[:middle], counts[middle:]), strict=True):
+        half.append(np.mean(part, axis=0))
+for name, half in halves.items():
+    right, wrong = np.mean(half, axis=0)
+    print(f"{name:11s} silent: {right:.0%} of all are right, {wrong:.0%} wrong")
+
+# %% [markdown] id="slow-reason"
+# At first most silent queries are wrong. But in the second half nearly two thirds of all queries are silent though they are right, and they
+# still have something to teach: section {section}`measured` lifts equally many of both kinds.
 
 # %% [markdown] id="culprit"
 # So Vaswani et al. were half right: about half of the delay here is won back when gradients that are small *beside others* get the mean
-# length. Giving it to all of them wins back more than half of the rest. Section {section}`measured` has this, right and wrong ones lifted
-# in equal numbers, other widths and Adam.
+# length. If loud ones get it, too, that wins back more than half of the rest (section {section}`measured`, which also has other widths, and
+# Adam).
 
 # %% [markdown] id="by-d-k"
 # ## And $d_k$ itself?
@@ -307,12 +324,13 @@ print("silent and right {:.0%}, silent and wrong {:.0%}".format(*np.mean(counts,
 #
 # $$\frac{\eta\, \|x\|^2}{u^2} \sum_j g_j\, k_j \cdot k_l \;\approx\; \eta\, \|x\|^2\, g_l\, \frac{d_k}{u^2}$$
 #
-# because $k_l \cdot k_l$ is about $d_k$, while the other products are mostly smaller and have either sign. (A step on $W_K$ moves it likewise.)
+# because $k_l \cdot k_l$ is about $d_k$, while the other products are mostly smaller and have either sign. (A step on $W_K$ moves it
+# likewise.)
 
 # %% [markdown] id="by-d-k-predict"
-# With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large, a
-# step moves a score a quarter as far. But the leads of chance, which the layer has to overcome, are only half as large there. **Predict**:
-# with the step size 3.2 for all widths, what becomes of the number of steps?
+# With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large,
+# a step moves a score a quarter as far. But the leads of chance, which the layer has to overcome, are only half as large there.
+# **Predict**: with the step size 3.2 for all widths, what becomes of the number of steps?
 
 
 # %% id="by-d-k-code" tags=["predicted"]
@@ -333,14 +351,16 @@ race(lambda d_k: d_k)
 # each step goes a quarter as far, on half the way.
 
 # %% [markdown] id="by-d-k-repair"
-# If this is the whole reason, the step size $3.2 \sqrt{d_k}$ must give the same number of steps at all widths:
+# A step of size $\eta$ moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. If this is the whole reason, the step
+# size $3.2 \sqrt{d_k}$ must give the same number of steps at all widths:
 
 # %% id="by-d-k-repaired"
 race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
 
 # %% [markdown] id="by-d-k-verdict"
 # It does. So here nothing is wrong with $d_k$ if the step size is chosen for the width. But **only with a multiple of the root do neither
-# the start nor the first steps depend on the width**, so that in this trial the step size of the layer with $d_k = 64$ serves the wider ones.
+# the start nor the first steps depend on the width**, so that in this trial the step size of the layer with $d_k = 64$ serves the wider
+# ones.
 #
 # This holds for the start of gradient descent. Later, when queries and keys have become alike, dot products can grow like $d_k$ itself,
 # which is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$. We have tried that neither with Adam nor
@@ -370,7 +390,7 @@ verify_lesson("scaling")
 # entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and first steps that move them equally far.
 #
 # Divided by $d_k$, our layer learnt almost as fast as with the root once its step size grew with the width. Not divided, it took several
-# times the steps. About half of this delay was won back by lifting the queries with hardly any gradient, most of which were right already.
+# times the steps. About half of this delay was won back by lifting the queries with hardly any gradient.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -565,7 +585,7 @@ for name, (divisor, way) in ways.items():
     print(*(f"{steps:3d}" for steps in needed), f"  mean {needed.mean():.1f}")
 
 # %% [markdown] id="controls-answer"
-# Lowering the loud or passing lengths on hardly helps. Equal lengths, which lift the short and lower the long at once, win back
+# Lowering the loud hardly helps, and passing lengths on does not. Equal lengths, which lift the short and lower the long at once, win back
 # four fifths. With the root and half of its queries muted the layer still learns in 5 to 11 steps, so it is not simply that these lessons
 # are missing. And are right ones better to lift than wrong ones, or only more numerous? Now as many are lifted of either:
 
@@ -594,8 +614,8 @@ print(f"the gap has a standard error of {gap.std(ddof=1) / np.sqrt(len(gap)):.1f
 # In equal numbers the wrong ones win 2 steps and the right ones 5. The gap is twice its standard error, so the right ones probably do not
 # win by their number alone.
 #
-# The trial was also run at other widths, and with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the **twin**: it does not
-# divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three seeds:
+# The trial was also run at other widths, and with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the **twin**: it does
+# not divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three seeds:
 
 # %% id="widths-code"
 from attn_course.lessons.scaling import experiments

@@ -63,13 +63,13 @@ for name, amount in ways.items():
 #
 # $$f(x + y) = f(x)\, f(y)$$
 #
-# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$. In this way
-# $f(x) = a^x$ with $a = f(1)$ for every positive fraction $x$. As $f(0) = f(0)^2$, also $f(0) = 1$ and $f(-x) = 1 / f(x)$, so it
-# holds for the other fractions, too. If $f$ is continuous, so that no weight jumps, it holds for all $x$ (Cauchy, 1821).
+# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$, and no lead is $f(0) =
+# f(0)^2 = 1$. In this way $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all
+# $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# So **among three tokens or more softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. If
-# higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
+# So **softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. (With only two tokens no two leads add
+# up, and there are others.) If higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
@@ -77,8 +77,8 @@ for name, amount in ways.items():
 # surroundings have such probabilities, with minus the energy as the score.
 
 # %% [markdown] id="paris"
-# A chatbot draws its next token like this. Let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
-# score for each of its 49,152 tokens. At $T = 1$ "Paris" comes first, and ten tokens hold 90 percent of the weight. **Predict** how many do
+# A chatbot draws its next token like this. We let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
+# score for each of its 49,152 tokens. At $T = 1$ "Paris" has 77 percent of the weight, and ten tokens hold 90. **Predict** how many do
 # at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it becomes its square root: dozens,
 # hundreds, or thousands?
 
@@ -137,8 +137,8 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# A model learns its scores. A loss says how bad its weights $s = \sigma(z)$ are, and each step moves the scores against the slopes of the
-# loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
+# A model learns its scores. A loss says how bad its weights $s = \sigma(z)$ are, and each step moves the scores (here directly) against the
+# slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
 # not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
 # can be measured without calculus: nudge a score up and down, and see how the loss changes.
 
@@ -150,7 +150,7 @@ losses = {
 }
 
 
-def slopes(loss, scores):  # row j of the nudged scores moves score j only
+def slopes(loss, scores):  # three rows, of which row j nudges score j
     nudge = 0.001 * np.eye(3)
     return (loss(weights_of(scores + nudge)) - loss(weights_of(scores - nudge))) / 0.002
 
@@ -159,7 +159,7 @@ for name, loss in losses.items():
     print(name, slopes(loss, np.zeros(3)).round(3))  # of three equal scores
 
 # %% [markdown] id="own-predict"
-# From equal scores the squared error is only three times slower. Now let a model be sure of the first token, with the scores
+# From equal scores the slopes of the squared error are a third of the others. Now let a model be sure of the first token, with the scores
 # $(7, 1, 0)$ or even $(12, 1, 0)$, though the third is right. **Predict** how many steps of size 1 each loss needs until the third has half
 # the weight: a few, hundreds, thousands, or tens of thousands?
 
@@ -192,8 +192,8 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer to 2 comes what a
-# step takes off the lead.
+# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer a
+# step comes to taking 2 points off its lead.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
@@ -247,8 +247,9 @@ check("softmax-derivative", my_formula)
 # $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
 # = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
-# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. An
-# average $\sum_j s_j g_j$ of fixed numbers is the case whose slopes are the $g_j$. This is our lemma:
+# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. So
+# every loss moves at the rate $\mathrm{Cov}_s(g, dz/dt)$. An average of fixed numbers $g_j$ has these as its slopes, so for it our lemma
+# reads
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
@@ -276,17 +277,17 @@ for s in models:
 # {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
 
 # %% [markdown] id="covariance-drawn"
-# Multiplied out, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$ is the covariance, so it is also an average of
-# areas. Each dot is a token, as large as its weight, with its rate to the right and its slope upwards, and the cross marks the two
-# averages. The rectangle between dot and cross counts as negative at the upper left and the lower right:
+# A covariance is also an average of areas, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$ (multiply it out).
+# Each dot is a token, as large as its weight, with its rate to the right and its slope upwards. The cross marks the averages, and each dot
+# has a rectangle between itself and the cross, negative if it lies at the upper left or the lower right:
 
 # %% id="covariance-figure"
 figures.covariance(models, rates, models - right)
 
 # %% [markdown] id="covariance-seen"
-# In the sure model the cross lies on the large dot, whose rectangle is a speck, and the other rectangle counts with the weight 0.01.
-# With cross-entropy the small dot would lie at $-100$, which makes up for its weight. The squared error cannot, because its slopes stay
-# between $-1$ and 1.
+# In the sure model the cross lies almost on the large dot, whose rectangle is a speck, and the other one counts with the weight 0.01. With
+# cross-entropy the small dot would lie at $-100$, which makes up for its weight. The slopes of the squared error stay between $-1$ and 1,
+# so none of its dots can lie that far away.
 
 # %% [markdown] id="vjp"
 # ## The lemma at work
@@ -308,8 +309,7 @@ check("pull-back-one-row", my_pull)
 # average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so
 # the slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
 #
-# Race again with these slopes, and with a third loss that is yours to change. First it is $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$
-# has no bound either. Is that enough?
+# Now a loss of your own may race. We begin with $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has no bound either. Is that enough?
 
 
 # %% id="own-waits"
@@ -317,22 +317,21 @@ def pull(weights, gradient):
     return weights * (gradient - weights @ gradient)
 
 
-along = {  # the slopes of each loss along the weights
-    "squared error": lambda s: s - truth,
-    "cross-entropy": lambda s: -truth / s,
-    "mine": lambda s: -truth / np.sqrt(s),  # yours to change
-}
-for name, g in along.items():
-    for first in (7.0, 12.0):
-        scores, steps = np.array([first, 1.0, 0.0]), 0
-        while (s := weights_of(scores))[2] < 0.5:
-            scores -= pull(s, g(s))
-            steps += 1
-        print(f"{name}, {first}: steps {steps:,}, third score {scores[2]:,.0f}")
+def mine(s):  # the slopes of a loss along the weights, yours to change
+    return -truth / np.sqrt(s)
+
+
+for first in (7.0, 12.0):
+    scores, steps = np.array([first, 1.0, 0.0]), 0
+    while (s := weights_of(scores))[2] < 0.5:
+        scores -= pull(s, mine(s))
+        steps += 1
+    print(f"first score {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
 # %% [markdown] id="own-seen"
-# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. Put `-truth / s**2` into the line
-# `mine`: it wins in one step, which throws the third score to 1,099 or 162,757. With $1 / s_y$ no slope along the scores passes 1.
+# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. With `-truth / s` in `mine` you have
+# cross-entropy again, and no slope along the scores passes 1. Try `-truth / s**2`, too: it wins in one step, which throws the third score to
+# 1,099 or 162,757.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -351,7 +350,7 @@ verify_lesson("softmax")
 #
 # Why $e^z$, and what does it buy us?
 #
-# - It turns leads into factors: among three tokens or more no other continuous way that lets higher scores win does, up to the temperature.
+# - It turns leads into factors: for three tokens or more no other continuous way that lets higher scores win does, up to the temperature.
 # - As only leads count, subtract the largest score first, and no exponential overflows.
 # - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. A loss with bounded slopes along
 #   the weights waits where the model is sure and wrong, because it moves by a covariance under the weights.

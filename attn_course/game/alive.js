@@ -205,7 +205,7 @@ const start = (root) => {
       }));
       const places = every(chain.runs)[Math.floor(first / many)].slice(0, Math.max(0, sizes.length - 2));
       const layer = total > rows * columns ? places.map((place, k) => `${chain.letters[k]} = ${place}`).join(", ") : "";
-      tables.push(`<div class="alv-part">${grid(open?.stands ? lines[0].map((one) => [one]) : lines, chain.labels[side] + small(layer))}</div>`);
+      tables.push(`<div class="alv-part">${grid(open?.stands ? lines[0].map((one) => [one]) : lines, `<span>${chain.labels[side]}</span>${small(layer)}`)}</div>`);
     }
     return tables.join("");
   };
@@ -215,7 +215,8 @@ const start = (root) => {
     const agree = said.every((one) => one === "="), tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
     const sign = (side) => (side ? `<span class="alv-sign" style="--rows:${rows}">${said[side - 1]}</span>` : "");
-    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
+    const both = agree ? `<p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>` : ""; // on a phone, where numbers that agree stand once
+    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${both}${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
@@ -242,7 +243,7 @@ const start = (root) => {
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
     for (const button of root.querySelectorAll("[data-form]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
-      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : ""; // as printed, says the button
+      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML}` : ""; // as printed, says the button
     }
     let $, right, found, problem = wrong?.problem;
     try {

@@ -143,7 +143,7 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
 def test_a_sign_stands_beside_the_middle_of_the_numbers(page: Page):
     mistake(page, "normalised over the queries")
     beside = page.evaluate(
-        """(of) => document.querySelectorAll(`${of} .alv-side:has(.alv-sign)`).values().map((side) => {
+        """(of) => document.querySelectorAll(`${of} .alv-chain:not(.alv-agree) .alv-side:has(.alv-sign)`).values().map((side) => {
         const [sign, numbers] = ['.alv-sign', 'tbody'].map((part) => side.querySelector(part).getBoundingClientRect());
         return Math.abs(sign.top + sign.bottom - numbers.top - numbers.bottom) / 2;
     }).toArray()""",

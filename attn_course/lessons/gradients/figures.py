@@ -170,8 +170,8 @@ def learning(asks: Sequence[str], answers: Sequence[str], models: Sequence[tuple
             ax.annotate(
                 word, path[-1], xytext=(8 * np.sign(path[-1, 0]), 0), ha="left" if path[-1, 0] > 0 else "right", va="center", **name
             )
-        for word, look in (("keys", {"color": KEY}), ("queries", {"color": QUERY, "linestyle": "--"})):
-            ax.plot([], [], label=word, **look)
+        ax.plot([], [], color=KEY, label="keys")
+        ax.plot([], [], color=QUERY, linestyle="--", label="queries")
         ax.plot([], [], "o", color=INK, markerfacecolor="none", markersize=8, label="before training")
         ax.legend(loc="lower right")
         ax.grid(visible=False)

@@ -215,8 +215,7 @@ const start = (root) => {
     const agree = said.every((one) => one === "="), tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
     const sign = (side) => (side ? `<span class="alv-sign" style="--rows:${rows}">${said[side - 1]}</span>` : "");
-    const both = one.chain.labels.map(typeset).join(" = "); // on a phone, where numbers that agree stand once
-    return `<div class="alv-chain${agree ? " alv-agree" : ""}"><p class="alv-both">${both}</p>${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
+    return `<div class="alv-chain${agree ? " alv-agree" : ""}"><p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
@@ -241,7 +240,7 @@ const start = (root) => {
     Object.assign(find("verdict"), { innerHTML: text }).dataset.state = state;
   };
   const draw = (renewed, focus) => {
-    const wrong = form ? life.forms[form] : null;
+    const wrong = form && life.forms[form];
     find("formula").innerHTML = typeset(life.forms[form].math);
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
     for (const button of root.querySelectorAll("[data-form]")) {

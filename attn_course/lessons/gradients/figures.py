@@ -158,7 +158,7 @@ def learning(asks: Sequence[str], answers: Sequence[str], models: Sequence[tuple
     with picture(title=title, alt=alt, height=4.9) as (ax,):
         for word, (colour, dashes, path) in paths.items():
             ax.plot(*path.T, color=colour, linestyle=dashes)
-            ax.plot(*path[:-1].T, "o", color=colour, markersize=4)
+            ax.plot(*path[1:-1].T, "o", color=colour, markersize=4)
             ax.plot(*path[0], "o", color=colour, markerfacecolor="none", markersize=8)
             ax.annotate(
                 "",

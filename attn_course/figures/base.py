@@ -31,17 +31,17 @@ LOOK = {
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
     "axes.labelcolor": INK,
-    "axes.labelsize": 9.5,
+    "axes.labelsize": 10.75,
     "axes.linewidth": 0.8,
     "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 10.0,
+    "axes.titlesize": 11.0,
     "axes.unicode_minus": True,
     "figure.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 9.5,
+    "font.size": 10.75,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "hatch.color": INK,
@@ -52,11 +52,11 @@ LOOK = {
     "mathtext.fontset": "dejavusans",
     "text.color": INK,
     "xtick.color": INK,
-    "xtick.labelsize": 9.5,
+    "xtick.labelsize": 10.75,
     "xtick.major.pad": 5.0,
     "xtick.major.size": 0,
     "ytick.color": INK,
-    "ytick.labelsize": 9.5,
+    "ytick.labelsize": 10.75,
     "ytick.major.pad": 5.0,
     "ytick.major.size": 0,
 }
@@ -167,7 +167,7 @@ def titled(title: str, width: float, height: float) -> Figure:
 def set_title(figure: Figure, title: str, width: float) -> None:
     """Write the finding above the panels, flush left, in as few lines as fit a sheet of so many inches and these of similar length."""
     title = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", require_title(title))
-    text = figure.suptitle(title, x=PADDING_INCHES / width, ha="left", fontsize=11, fontweight="bold", linespacing=1.25)
+    text = figure.suptitle(title, x=PADDING_INCHES / width, ha="left", fontsize=12.25, fontweight="bold", linespacing=1.25)
     room = (width - 2 * PADDING_INCHES) * figure.dpi
     one_line = text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width
     longest = max(10, int(0.94 * len(title) * room / one_line))  # letters differ in width: leave some room

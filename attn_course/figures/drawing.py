@@ -22,8 +22,8 @@ from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
-LABEL_POINTS = 9.5
-CELL_POINTS = 8.5  # of letters that are at least 11 pixels high on the page
+LABEL_POINTS = 10.75  # 15 pixels at the width of a page
+CELL_POINTS = 9.5  # of letters that are at least 11 pixels high on a phone
 POINTS_PER_INCH = 72
 PANEL_SHARE = 0.7  # height of a panel over that of its figure
 TINTS = LinearSegmentedColormap.from_list("weights", [(WEIGHT_TINT, 0.0), WEIGHT_TINT])
@@ -32,7 +32,7 @@ SIGNED_TINTS = LinearSegmentedColormap.from_list(
 )
 LEADER_LINE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
 LEADER = LEADER_LINE | {"label": "_leader"}
-LETTER = 0.09  # inches that a letter of a name takes
+LETTER = 0.1  # inches that a letter of a name takes
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
     "color": DARK,
     "fontsize": LABEL_POINTS,

@@ -13,7 +13,7 @@ PADDING_INCHES = 0.06  # words begin where those of the page begin, and may be a
 BETWEEN_INCHES = 0.14
 ABOVE = 8.0  # points between a panel and the words above it
 GAP = 6.0  # points between names side by side
-LINE = 15.0  # points from one line of such words to the next
+LINE = 17.0  # points from one line of such words to the next
 FULL, MOST_GROWN, HIGHEST_INCHES = (
     0.84,
     1.5,

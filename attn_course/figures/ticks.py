@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from attn_course.figures.words import power
 
 LONGEST_PLAIN = 8192  # larger powers of two are written as such
-LETTER_INCHES = 0.085
+LETTER_INCHES = 0.095
 GAP_INCHES = 0.14
 PANELS = 0.62  # share of the width of a figure that its panels have, beside names and numbers
 

@@ -205,7 +205,7 @@ const start = (root) => {
       }));
       const places = every(chain.runs)[Math.floor(first / many)].slice(0, Math.max(0, sizes.length - 2));
       const layer = total > rows * columns ? places.map((place, k) => `${chain.letters[k]} = ${place}`).join(", ") : "";
-      tables.push(`<div class="alv-part">${grid(open?.stands ? lines[0].map((one) => [one]) : lines, chain.labels[side] + small(layer))}</div>`);
+      tables.push(`<div class="alv-part">${grid(open?.stands ? lines[0].map((one) => [one]) : lines, `<span>${chain.labels[side]}</span>${small(layer)}`)}</div>`);
     }
     return tables.join("");
   };
@@ -215,7 +215,7 @@ const start = (root) => {
     const agree = said.every((one) => one === "="), tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
     const sign = (side) => (side ? `<span class="alv-sign" style="--rows:${rows}">${said[side - 1]}</span>` : "");
-    return `<div class="alv-chain${agree ? " alv-agree" : ""}">${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
+    return `<div class="alv-chain${agree ? " alv-agree" : ""}"><p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
@@ -229,20 +229,24 @@ const start = (root) => {
     if (fail) {
       seen = form;
       const asks = !life.inputs.length ? " Its numbers belong together: none can be changed alone." : HIDING[search(true)?.state] ?? "";
-      return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
+      return ["shown", `<b>${fail} of ${all} ${word}${fail === 1 ? "s" : ""}.</b>${asks}`];
     }
     const asks = form === seen || !life.inputs.length ? "" : SHOWING[search(false)?.state] ?? "";
     if (nearly(found)) return ["hidden", `<b>Equal to the digits shown, not the same.</b> The mistake is too small to see.${asks}`];
     return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}: no test on them tells the two apart.${asks}`];
   };
 
+  const tell = (state, text) => {
+    Object.assign(find("verdict"), { innerHTML: text }).dataset.state = state;
+  };
   const draw = (renewed, focus) => {
-    const wrong = form ? life.forms[form] : null;
+    const wrong = form && life.forms[form];
     find("formula").innerHTML = typeset(life.forms[form].math);
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
     for (const button of root.querySelectorAll("[data-form]")) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
-      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : ""; // as printed, says the button
+      const own = Number(button.dataset.form) === form;
+      button.setAttribute("aria-pressed", own);
+      if (own) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML}` : ""; // as printed, says the button
     }
     let $, right, found, problem = wrong?.problem;
     try {
@@ -257,8 +261,7 @@ const start = (root) => {
     find("derived").parentNode.hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
-    find("verdict").innerHTML = text;
-    find("verdict").dataset.state = state;
+    tell(state, text);
     find("again").hidden = !(touched ||= life.inputs.some(({ key }) => values[key] !== first[key])); // and stays, for it may have the focus
     find("some").hidden = !wrong || !life.inputs.length; // else always there: a button that goes takes the focus with it
     answer = !find("some").hidden && !problem && (state === "shown" || (state === "hidden" && form !== seen)) ? search(state === "shown")?.values : null;
@@ -321,8 +324,7 @@ const start = (root) => {
     if (!Number.isFinite(value) || !wants[1]) {
       if (typing) return false;
       control.setAttribute("aria-invalid", "true");
-      find("verdict").innerHTML = `${escaped(one.spoken)} takes ${wants[0]}. All that is shown is still for ${shown(picked(values[key], places))}.`;
-      find("verdict").dataset.state = "lost";
+      tell("lost", `${escaped(one.spoken)} takes ${wants[0]}. All that is shown is still for ${shown(picked(values[key], places))}.`);
       return false;
     }
     control.removeAttribute("aria-invalid");

@@ -33,10 +33,10 @@ FLOAT, LEADING = re.compile(r"-?\d+\.\d+(?:e-?\d+)?"), re.compile(r"(?<!\d)0(?=\
 SHORT = 36  # characters of a side that stands above its table, if it is one line high
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
+<div class="alv-top">
 <div class="alv-forms" role="group" aria-label="The equation, and known mistakes">Try a mistake: {buttons}</div>
-<p class="alv-named"></p>
-<div class="alv-formula"></div>
-<p class="alv-verdict" role="status"></p>
+<div class="alv-now"><p class="alv-named"></p><div class="alv-formula"></div><p class="alv-verdict" role="status"></p></div>
+</div>
 <div class="alv-given"><div class="alv-inputs"></div></div>
 <details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
 <div class="alv-sides"></div>
@@ -103,8 +103,7 @@ def card(life: Life) -> str:
 
 def _button(form: Form) -> str:
     tag = {"_": "sub", "^": "sup"}
-    said = SCRIPT.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(numbers.cite(form.name)))
-    return f"✗ {said}" if form.name else "✓ as printed"
+    return SCRIPT.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(numbers.cite(form.name))) or "as printed"
 
 
 # ---- The life of an equation as JavaScript

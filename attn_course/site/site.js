@@ -7,7 +7,7 @@
   function openMistake() {
     const wanted = decodeURIComponent(/wrong=(.*)/.exec(location.hash)?.[1] ?? "");
     for (const button of document.querySelectorAll(".attn-explorable [data-mistake]"))
-      if ([button.dataset.form, button.textContent.slice(2)].includes(wanted)) button.click();
+      if ([button.dataset.form, button.textContent].includes(wanted)) button.click();
   }
 
   // ---- A number opens its formula in place, where that is alive

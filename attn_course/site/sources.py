@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import dropwhile, groupby
+from itertools import dropwhile, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,9 @@ CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 FOLDED: dict[str, Any] = {"tags": [SET_UP], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 QUIET: dict[str, Any] = {"tags": [SET_UP, "quiet"]}  # what made nothing
+ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile(r"\n{3,}")
+A_LINE_OR_TWO = 160
+SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY_PAGE = """# Glossary
@@ -218,6 +221,8 @@ class Sources:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(text))))
+            else:
+                cell["source"] = HOLES.sub("\n\n", text)
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
@@ -227,6 +232,11 @@ class Sources:
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
+        for before, cell in pairwise(book["cells"]):
+            shown = ALIVE.search("".join(cell["source"]))
+            equation, _, since = "".join(before["source"]).rpartition(f"\\tag{{{numbers.eq(shown[1])[5:-1]}}}") if shown else ("", "", "")
+            if equation and len(since) < A_LINE_OR_TWO:
+                cell["metadata"] = cell["metadata"] | {"tags": [*cell["metadata"]["tags"], "in-place"]}
         title = book["cells"][0]
         parts = title["source"].split("\n\n")
         parts.insert(2 if unit.folder == "exercises" else len(parts), self._take_away(unit))
@@ -241,7 +251,8 @@ class Sources:
             self._write(slim, narrow)
         source = f'<source media="(max-width: 600px)" srcset="{slim}">' if narrow else ""
         kind = "attn-plot" if narrow else "attn-plot only-wide"
-        return f'<picture class="{kind}">{source}<img src="{wide}" alt="{html.escape(alt)}"></picture>'
+        size = SIZE.findall(svg)[0]  # so that nothing below moves when it comes
+        return f'<picture class="{kind}">{source}<img src="{wide}" {size} alt="{html.escape(alt)}"></picture>'
 
     def _take_away(self, unit: Unit) -> str:
         download = f'<a href="notebooks/{unit.path.name}" download>Download this notebook</a>'

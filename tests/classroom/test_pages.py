@@ -271,8 +271,8 @@ def test_the_class_report_says_what_comes_first_which_tasks_are_hard_and_what_to
     mistake, count = mistakes(done.marked)[0]
     assert count == 4
     words = " ".join(shown.text.split())
-    assert f"Hardest task 0 of 4 right: 2.4 {tasks[3].title}" in words
-    assert f"Commonest mistake 4 students {mistake.replace('`', '')}" in words
+    assert f"Hardest task 2.4 {tasks[3].title} right in 0 of 4" in words
+    assert f"Commonest mistake {mistake.replace('`', '')} 4 students" in words
     assert re.search(rf"2.4 {tasks[3].title} ?0 of 4 ?[^;]*: 4 students", words)
 
 

@@ -101,15 +101,31 @@ def learning(asks: Sequence[str], answers: Sequence[str], models: Sequence[tuple
     alt = f"Paths of queries, dashed, and keys in a plane. They begin at these places. {said[0]} They end at these. {said[1]}"
     with picture(title=title, alt=alt, height=4.9) as (ax,):
         for word, (colour, dashes, path) in paths.items():
-            ax.plot(*path.T, color=colour, linestyle=dashes, marker="o", markersize=4)
+            ax.plot(*path.T, color=colour, linestyle=dashes)
+            ax.plot(*path[1:-1].T, "o", color=colour, markersize=4)
+            ax.plot(*path[0], "o", color=colour, markerfacecolor="none", markersize=8)
+            ax.annotate(
+                "",
+                path[-1],
+                path[-2],
+                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0, "linewidth": 0, "mutation_scale": 20},
+            )
             name: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS}
             ax.annotate(
                 word, path[-1], xytext=(8 * np.sign(path[-1, 0]), 0), ha="left" if path[-1, 0] > 0 else "right", va="center", **name
             )
+        ax.plot([], [], color=KEY, label="keys")
+        ax.plot([], [], color=QUERY, linestyle="--", label="queries")
+        ax.plot([], [], "o", color=INK, markerfacecolor="none", markersize=8, label="before training")
+        ax.legend(loc="lower right")
+        ax.grid(visible=False)
         ax.axhline(0.0, color=GRID, linewidth=0.8)
         ax.axvline(0.0, color=GRID, linewidth=0.8)
-        ax.set_aspect("equal", adjustable="datalim")
-        ax.set(xlabel="first place less third", ylabel="second place less fourth")
+        ends = np.concatenate([path for _, _, path in paths.values()])
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        room = 0.1 * np.ptp(ends, axis=0)
+        ax.set(xlabel="first place less third", ylabel="second place less fourth", aspect="equal")
+        ax.set(xlim=(low[0] - 2 * room[0], high[0] + 2 * room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
 
 
 def _paths(name: str, steps: Sequence[ArrayLike], words: int) -> np.ndarray:

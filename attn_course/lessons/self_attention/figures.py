@@ -55,7 +55,7 @@ def rows_of_it(rows: Mapping[str, ArrayLike]) -> None:
         f"Largest of each row, places counted from 0: {'; '.join(largest)}." + (" Dots mark the noun that is meant." if meant else "")
     )
     matrix = np.stack(list(weights.values()))
-    with picture(title=title, alt=alt, height=1.35 + 0.36 * len(matrix)) as (ax,):
+    with picture(title=title, alt=alt, height=1.7 + 0.36 * len(matrix)) as (ax,):
         image = draw_heatmap(ax, matrix, limits=(0.0, 1.0))
         ax.plot([*meant.values()], [*meant], "o", color=LIGHT, markeredgecolor=DARK, markersize=7)
         ax.set_aspect("auto")

@@ -12,12 +12,11 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.palette import INK, MINUS_TINT, NEUTRAL_STYLES, PLUS_TINT, WEIGHTS
 from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
-ABOVE, BELOW = NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[2][0]  # of areas that count as positive, and as negative
 DOT = 900  # area in points squared of a dot with the weight 1
 
 
@@ -86,8 +85,8 @@ def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None
 def _rectangles(ax: Axes, p: np.ndarray, across: np.ndarray, up: np.ndarray, middle: tuple[float, float], areas: np.ndarray) -> None:
     """Draw the dots of one model, the cross of the averages, and what lies between."""
     for one, x, y, area in zip(p, across, up, areas, strict=True):
-        colour = ABOVE if area >= 0 else BELOW
-        ax.add_patch(Rectangle(middle, x - middle[0], y - middle[1], facecolor=colour, alpha=0.25, edgecolor=colour, linewidth=1.2))
+        colour = PLUS_TINT if area >= 0 else MINUS_TINT
+        ax.add_patch(Rectangle(middle, x - middle[0], y - middle[1], facecolor=colour, alpha=0.3, edgecolor=colour, linewidth=1.2))
         ax.scatter([x], [y], s=DOT * one, color=WEIGHTS, zorder=4, clip_on=False)
         above, left = y >= middle[1], x < across.mean()
         near = abs(x - middle[0]) < np.ptp(across) / 4  # the dotted line: the words stand beside it
@@ -102,6 +101,7 @@ def _rectangles(ax: Axes, p: np.ndarray, across: np.ndarray, up: np.ndarray, mid
         )
     ax.axvline(middle[0], color=INK, linewidth=1.0, linestyle=":")
     ax.axhline(middle[1], color=INK, linewidth=1.0, linestyle=":")
+    ax.plot(*middle, "x", color=INK, markersize=9, markeredgewidth=2.5, zorder=5)
     ax.margins(0.3)
     ax.set_xticks(np.unique(across))
     ax.grid(visible=False)

@@ -299,8 +299,8 @@ halves = {"first half": [], "second half": []}
 for n in range(9):
     counts.clear()
     middle = train(1, 0.2, n, way=counted) // 2
-    for half, part in zip(halves.values(), (counts[:middle], counts[middle:]), strict=True):
-        half.append(np.mean(part, axis=0))
+    halves["first half"].append(np.mean(counts[:middle], axis=0))
+    halves["second half"].append(np.mean(counts[middle:], axis=0))
 for name, half in halves.items():
     right, wrong = np.mean(half, axis=0)
     print(f"{name:11s} silent: {right:.0%} of all are right, {wrong:.0%} wrong")

@@ -64,12 +64,12 @@ for name, amount in ways.items():
 # $$f(x + y) = f(x)\, f(y)$$
 #
 # A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$, and no lead is $f(0) =
-# f(0)^2 = 1$. In this way $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all
+# f(0)^2 = 1$. So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all
 # $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# So **softmax is the only continuous way to weigh by leads**, with $e$ or another positive base $a$. (With only two tokens no two leads add
-# up, and there are others.) If higher scores are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
+# So **softmax is the only continuous way to weigh three tokens or more by leads**, with $e$ or another positive base $a$. If higher scores
+# are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
@@ -192,8 +192,7 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12. The surer the model is of a wrong token, the nearer a
-# step comes to taking 2 points off its lead.
+# of 7, so four steps are enough, and six or seven for a lead of 12.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
@@ -277,7 +276,7 @@ for s in models:
 # {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
 
 # %% [markdown] id="covariance-drawn"
-# A covariance is also an average of areas, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$ (multiply it out).
+# A covariance is also an average of areas, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$.
 # Each dot is a token, as large as its weight, with its rate to the right and its slope upwards. The cross marks the averages, and each dot
 # has a rectangle between itself and the cross, negative if it lies at the upper left or the lower right:
 
@@ -286,8 +285,7 @@ figures.covariance(models, rates, models - right)
 
 # %% [markdown] id="covariance-seen"
 # In the sure model the cross lies almost on the large dot, whose rectangle is a speck, and the other one counts with the weight 0.01. With
-# cross-entropy the small dot would lie at $-100$, which makes up for its weight. The slopes of the squared error stay between $-1$ and 1,
-# so none of its dots can lie that far away.
+# cross-entropy the small dot would lie at $-100$, which makes up for its weight. Slopes of at most 1 cannot.
 
 # %% [markdown] id="vjp"
 # ## The lemma at work
@@ -330,8 +328,8 @@ for first in (7.0, 12.0):
 
 # %% [markdown] id="own-seen"
 # It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. With `-truth / s` in `mine` you have
-# cross-entropy again, and no slope along the scores passes 1. Try `-truth / s**2`, too: it wins in one step, which throws the third score to
-# 1,099 or 162,757.
+# cross-entropy again, and no slope along the scores passes 1. And `-truth / s**2` wins in one step, which throws the third score to 1,099 or
+# 162,757.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")

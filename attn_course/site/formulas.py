@@ -33,7 +33,18 @@ _PIECE = re.compile(
     r"|&[lg]t;|\b[a-z]\b(?='| [/=] )|[A-Za-z](?=</su[bp]>))|(?P<text>.)",
     re.DOTALL,
 )
-_SIGNS = {"\N{NO-BREAK SPACE}": " ", "−": "-", "∞": r"\infty ", "·": r"\cdot ", "×": r"\times ", "≤": r"\le ", "≥": r"\ge ", "Σ": r"\sum ", "<sub>": "_{", "<sup>": "^{"}
+_SIGNS = {
+    "\N{NO-BREAK SPACE}": " ",
+    "−": "-",
+    "∞": r"\infty ",
+    "·": r"\cdot ",
+    "×": r"\times ",
+    "≤": r"\le ",
+    "≥": r"\ge ",
+    "Σ": r"\sum ",
+    "<sub>": "_{",
+    "<sup>": "^{",
+}
 # By browsers: the LaTeX stands on the page of an equation, and what is 0 is 0 anyway.
 UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>|</?semantics>|margin-left:0em;|(?<=relative;)top:0em;', re.DOTALL)
 

@@ -377,7 +377,8 @@ class Sources:
                 f'<a class="map-eq" href="eq/{label}.html" data-label="{label}" data-uses="{uses}">{called}</a>'
                 for label, uses, called in about
             )
-            fold = f"<details class=map-fold open><summary>{counted(len(own), 'equation')}</summary><div class=map-lesson>{chips}</div></details>"
+            summary = f"<summary>{counted(len(own), 'equation')}</summary>"
+            fold = f"<details class=map-fold open>{summary}<div class=map-lesson>{chips}</div></details>"
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(fold)}")
         return "\n\n".join([*lines, _raw(JOINED)])
 
@@ -386,7 +387,11 @@ class Sources:
         found = {unit.slug: ("Lesson", unit.lesson.about, self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
         found |= {page: ("Exercises", title, title) for page, title in self.titles.items() if page.endswith("-exercises")}
         for each in self.equations:
-            found[f"eq/{each.label}"] = ("Equation", f"({numbers.eq(each.label)[5:-1]}) {_sentence(self._said(each.why, up=None))}", each.name)
+            found[f"eq/{each.label}"] = (
+                "Equation",
+                f"({numbers.eq(each.label)[5:-1]}) {_sentence(self._said(each.why, up=None))}",
+                each.name,
+            )
         for task in self.tasks:
             found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
         found |= {page: ("", "", title) for page, title in OTHERS.items()}

@@ -21,6 +21,7 @@ def lab(
     """Open the course in JupyterLab: the first lesson, and my exercises in work/.
 
     Where pip installed the course, an empty folder gets its notebooks first, and after an upgrade the newer ones.
+    Where the package runs from a checkout, that checkout is opened from any folder without a course, and its path is printed.
     Exercises that work/ lacks are copied there; a file that is there is never written over. Lessons are opened as copies in
     work/lessons/, which belong to you too: one that you have not written into follows the course. The address is printed, so
     this works without a display too. Stop with Ctrl-C. JupyterLab asks no website for anything.

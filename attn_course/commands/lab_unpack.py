@@ -25,7 +25,9 @@ def course_to_open() -> tuple[Path, list[str]]:
             raise
         root = Path.cwd()
     try:
-        return root, unpack(root, BROUGHT)
+        stands_in_it = Path.cwd().is_relative_to(root)
+        elsewhere = [] if stands_in_it else [f"there is no course in this folder; the one in {root} is opened"]
+        return root, elsewhere + unpack(root, BROUGHT)
     except OSError as error:
         raise BadInput(f"cannot write to {root}: {error.strerror or error}") from error
 

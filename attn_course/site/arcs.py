@@ -14,18 +14,20 @@ def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int
     """
     longest = max((lower - upper for upper, lower in links), default=1)
     ways, names, height = [], [], ROW * len(lessons)
+    often = [sum(count for (upper, _), count in links.items() if upper == place) for place in range(len(lessons))]
+    busiest = often.index(max(often, default=0)) if often else 0
     for (upper, lower), count in sorted(links.items(), key=lambda item: -item[1]):
         rows = lower - upper
         reach = SHORT + (LONG - SHORT) * (rows - 1) / max(1, longest - 1)
         way = f"M0 {_level(upper)}A{reach:.0f} {rows * ROW / 2:.0f} 0 0 1 0 {_level(lower)}"
-        ways.append(f'<path d="{way}" data-ends="{upper} {lower}" stroke-width="{0.5 + 0.5 * count:.1f}"/>')
+        kind = ' class="busy"' * (upper == busiest)
+        ways.append(f'<path d="{way}" data-ends="{upper} {lower}"{kind} stroke-width="{0.5 + 0.5 * count:.1f}"/>')
     for place, (name, address) in enumerate(lessons):
-        used = sum(count for (upper, _), count in links.items() if upper == place)
         names.append(
             f'<circle cx="{LEFT}" cy="{_level(place)}" r="3.5"/><a href="{escape(address)}" data-place="{place}">'
             f'<text y="{_level(place) + 5}">{escape(name)}</text></a>'
         )
-        if used:
+        if used := often[place]:
             names.append(f'<text class="map-used" x="{LEFT - 12}" y="{_level(place) + 5}">{used} ×</text>')
     said = "The lessons, with arcs from each down to those that use its equations."
     broad = f'<svg x="{LEFT}" width="100%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">{"".join(ways)}</svg>'

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from html import escape
+from html import escape, unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,26 @@ _TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
 _BOXED = re.compile(r"\\boxed\{(.*)\}", re.DOTALL)  # all of it: the page draws the box, which may break as the formula does
 _TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
 BREAKS = {*"+-=<>", r"\cdot", r"\times", r"\odot", r"\le", r"\ge", r"\in", r"\approx", r"\to"}  # a line may end behind them
+# In prose whose letters are marked, as figures.plain.mathematics marks them: what is never part of a formula, a letter with its scripts,
+# the name of a function, and what may stand between these.
+_APART = re.compile(r"(\[[^\]]*\]\([^)]*\)|`[^`]*`)")
+_PIECE = re.compile(
+    r"(?P<tag></?(?:var|su[bp])>)|(?P<word>\b(?:ln|log|exp|max|min)\b(?=\s?[(<|])|\b[A-Za-z]+(?=\(|<su[bp]>))|(?P<joint>[-=+/·×≤≥<>−√Σ∞()|,'\s\d]"
+    r"|&[lg]t;|\b[a-z]\b(?='| [/=] )|[A-Za-z](?=</su[bp]>))|(?P<text>.)",
+    re.DOTALL,
+)
+_SIGNS = {
+    "\N{NO-BREAK SPACE}": " ",
+    "−": "-",
+    "∞": r"\infty ",
+    "·": r"\cdot ",
+    "×": r"\times ",
+    "≤": r"\le ",
+    "≥": r"\ge ",
+    "Σ": r"\sum ",
+    "<sub>": "_{",
+    "<sup>": "^{",
+}
 # By browsers: the LaTeX stands on the page of an equation, and what is 0 is 0 anyway.
 UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>|</?semantics>|margin-left:0em;|(?<=relative;)top:0em;', re.DOTALL)
 
@@ -86,6 +107,63 @@ def unbroken(latex: str) -> str:
         depth += (token in ("(", "[")) - (token in (")", "]"))
         parts.append(f"{token}\\nobreak " if depth > 0 and token in BREAKS else token)
     return "".join(parts)
+
+
+def in_latex(said: str) -> str:
+    r"""Return Markdown whose letters are marked in HTML with formulas in LaTeX in their place.
+
+    >>> in_latex("a factor <var>c</var> = 1 / √<var>d</var><sub><var>k</var></sub>, by [(2.1)](eq/x.md)")
+    'a factor $c = 1 / \\sqrt{d_{k}}$, by [(2.1)](eq/x.md)'
+    >>> in_latex("(−ln <var>s</var><sub>min</sub>) in (rows of 2 |<var>W</var>|<sup>2</sup>)")
+    '$(-\\ln  s_{\\min })$ in (rows of $2 |W|^{2}$)'
+    """
+    return "".join(part if at % 2 else _prose(part) for at, part in enumerate(_APART.split(said)))
+
+
+def _prose(said: str) -> str:
+    """Set each run of marked letters, and of what stands between them."""
+    done, run, depth = list[str](), list[re.Match[str]](), 0
+    for piece in [*_PIECE.finditer(said), None]:
+        if piece and piece["tag"]:
+            depth += -1 if piece[0].startswith("</") else 1
+        if piece and (depth or not piece["text"]):
+            run.append(piece)
+            continue
+        done += [_formula([(one[0], one.lastgroup or "") for one in run]), piece[0] if piece else ""]
+        run = []
+    return "".join(done)
+
+
+def _formula(run: list[tuple[str, str]]) -> str:
+    """Return a run as LaTeX between dollars, but for signs at its ends that belong to the sentence; as it is if no letter is marked."""
+    tail = list[str]()
+    if not any(kind == "tag" for _, kind in run):
+        return "".join(text for text, _ in run)
+    head = list[str]()
+    while run[0][0].isspace() or run[0][0] in ",.)'=/" or (run[0][0] == "(" and _balance(run) > 0):
+        head.append(run.pop(0)[0])
+    while run[-1][0].isspace() or run[-1][0] in ",.(-=/" or (run[-1][0] == ")" and _balance(run) < 0) or run[-1][1] == "word":
+        tail.insert(0, run.pop()[0])
+    words = re.split(r"(<[^>]*>)", "".join(f"<{text}>" if kind == "word" else text for text, kind in run))
+    latex = ""
+    for before, word in pairwise(["", *words]):
+        if word in ("<var>", "</var>"):
+            continue
+        if word in ("</sub>", "</sup>"):
+            latex += "}"
+        elif word in _SIGNS:
+            latex += _SIGNS[word]
+        elif word[:1] == "<":
+            latex += f"\\{word[1:-1]} " if word[1:-1] in ("ln", "log", "exp", "max", "min") else f"\\operatorname{{{word[1:-1]}}}"
+        else:
+            signs = unescape(word) if before == "<var>" else re.sub(r"[^\W\d_]{2,}", r"\\mathrm{\g<0>}", unescape(word))
+            latex += "".join(_SIGNS.get(sign, sign) for sign in signs)
+    latex = re.sub(r"√((?:[^\W_]|\([^()]*\))(?:_\{[^{}]*\})?)", r"\\sqrt{\1}", latex)
+    return f"{''.join(head)}${latex}${''.join(tail)}"
+
+
+def _balance(run: list[tuple[str, str]]) -> int:
+    return sum((text == "(") - (text == ")") for text, _ in run)
 
 
 def block(latex: str, typeset: Callable[..., str], addresses: dict[str, str], up: str = "") -> str:

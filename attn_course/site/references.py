@@ -102,10 +102,17 @@ def _neighbours(app: "Sphinx", page: str, _: str, context: dict[str, Any], *othe
                 }
 
 
+def _search(app: "Sphinx", page: str, *_: Any) -> None:
+    """Let the page that searches know what each page is about before it ranks what it finds."""
+    if page == "search":
+        app.add_js_file("about.js")
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Tell Sphinx of the transform."""
     app.add_config_value("course_places", {}, "html")
     app.add_config_value("course_rows", [], "html")
     app.connect("html-page-context", _neighbours)
+    app.connect("html-page-context", _search)
     app.add_post_transform(References)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -62,9 +62,9 @@
   // ---- The map: below it stands what an equation rests on and what it is used by; a finger that taps once asks for this
   let marked;
   function mark(event) {
-    const chip = event.target.closest?.("section > .map-lesson > .map-eq"), joined = document.querySelector(".map-joined");
+    const chip = event.target.closest?.(".map-fold .map-eq"), joined = document.querySelector(".map-joined");
     if (!chip || chip === marked) return;
-    const all = [...document.querySelectorAll("section > .map-lesson > .map-eq")], uses = chip.dataset.uses.split(" ");
+    const all = [...document.querySelectorAll(".map-fold .map-eq")], uses = chip.dataset.uses.split(" ");
     const groups = [["rests-on", (one) => uses.includes(one.dataset.label)], ["used-by", (one) => one.dataset.uses.split(" ").includes(chip.dataset.label)]];
     groups.forEach(([name, belongs], column) => {
       for (const one of all) one.classList.toggle(name, belongs(one));
@@ -83,40 +83,81 @@
     const place = event.target.closest?.(".map-arcs a")?.dataset.place;
     for (const arc of document.querySelectorAll(".map-arcs path")) arc.classList.toggle("own", arc.dataset.ends.split(" ").includes(place));
   });
+  // ... and on a phone lessons are folded, all but the first and the one that an arc leads to
+  function foldMap() {
+    const folds = [...document.querySelectorAll(".map-fold")], own = () => document.getElementById(location.hash.slice(1))?.querySelector(".map-fold");
+    if (matchMedia("(max-width: 600px)").matches) for (const fold of folds.slice(1)) fold.open = fold === own();
+    addEventListener("hashchange", () => { const fold = own(); if (fold) fold.open = true; });
+  }
   let before;
   document.addEventListener("pointerdown", () => { before = marked; }, true);
   document.addEventListener("click", (event) => {
-    const chip = event.target.closest?.("section > .map-lesson > .map-eq");
+    const chip = event.target.closest?.(".map-fold .map-eq");
     if (chip && event.pointerType === "touch" && chip !== before) { event.preventDefault(); mark(event); }
   });
+
+  // ---- The search dialog shows the first five pages while one types: those whose title has the words, then those whose sentence has them
+  const words = (text) => text.match(/[\p{L}\p{N}]{2,}/gu) ?? [];
+  const found = (asked) => new RegExp(`(${asked.join("|")})`, "iu");
+  function shade(one, asked) { // what was looked for
+    const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), all = [];
+    while (asked.length && texts.nextNode()) if (!texts.currentNode.parentNode.closest(".katex, math")) all.push(texts.currentNode);
+    for (const text of all) {
+      const parts = text.data.split(found(asked));
+      text.replaceWith(...parts.map((part, place) => (place % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part)));
+    }
+  }
+  const KINDS = ["Lesson", "", "Equation", "Exercises", "Task"];
+  function best(asked) {
+    const own = asked.map((word) => new RegExp(`(?<![\\p{L}\\p{N}])${word}`, "iu")), rated = [];
+    for (const [page, [kind, said, title]] of Object.entries(ABOUT)) {
+      const plain = said.replace(/<[^>]*>/g, ""), hits = own.map((one) => (one.test(title) ? 2 : one.test(plain) ? 1 : 0));
+      if (hits.every(Boolean)) rated.push([hits.reduce((sum, hit) => sum + hit) * 10 - KINDS.indexOf(kind), page, kind, said, title]);
+    }
+    return rated.sort((a, b) => b[0] - a[0]).slice(0, 5);
+  }
+  function suggest() {
+    const input = document.querySelector("#pst-search-dialog input");
+    if (!input) return;
+    const list = Object.assign(document.createElement("ul"), { className: "found" });
+    list.setAttribute("aria-label", "Best results");
+    input.form.after(list);
+    const update = () => {
+      const asked = words(input.value);
+      list.replaceChildren(...(asked.length ? best(asked) : []).map(([, page, kind, said, title]) => {
+        const item = document.createElement("li"), link = item.appendChild(Object.assign(document.createElement("a"), { href: `${root}${page}.html` }));
+        link.append(Object.assign(document.createElement("b"), { textContent: title }), Object.assign(document.createElement("i"), { textContent: kind }));
+        link.append(Object.assign(document.createElement("span"), { innerHTML: said }));
+        shade(link.firstChild, asked);
+        shade(link.lastChild, asked);
+        return item;
+      }));
+    };
+    input.addEventListener("input", () => {
+      if (typeof ABOUT !== "undefined") { update(); return; }
+      const script = document.querySelector("script[data-about]") ?? document.head.appendChild(document.createElement("script"));
+      if (script.src) return; // on its way
+      script.dataset.about = "";
+      script.onload = update;
+      script.src = `${root}_static/about.js`;
+    });
+  }
 
   // ---- A result of a search says what it is, and one sentence of it
   function explainResults() {
     const results = document.getElementById("search-results");
     if (!results) return;
-    const script = document.createElement("script");
-    script.src = `${root}_static/about.js`;
-    const words = (new URLSearchParams(location.search).get("q") ?? "").match(/[\p{L}\p{N}]{2,}/gu) ?? [];
-    const wanted = new RegExp(`(${words.join("|")})`, "iu");
-    function shade(one) { // what was looked for
-      const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), found = [];
-      while (words.length && texts.nextNode()) if (!texts.currentNode.parentNode.closest(".katex, math")) found.push(texts.currentNode);
-      for (const text of found) {
-        const parts = text.data.split(wanted);
-        text.replaceWith(...parts.map((part, place) => (place % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part)));
-      }
-    }
-    script.onload = () => new MutationObserver(() => {
+    const asked = words(new URLSearchParams(location.search).get("q") ?? "");
+    new MutationObserver(() => {
       for (const link of results.querySelectorAll("li:not(.told) > a")) {
         const [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [];
         link.parentNode.classList.add("told");
         if (!kind) continue;
         link.before(Object.assign(document.createElement("span"), { className: "result-kind", textContent: kind }));
         if (!link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
-        for (const one of link.parentNode.children) if (one.className !== "result-kind") shade(one);
+        for (const one of link.parentNode.children) if (one.className !== "result-kind") shade(one, asked);
       }
     }).observe(results, { childList: true, subtree: true });
-    document.head.append(script);
   }
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
@@ -187,7 +228,7 @@
 
   // ---- The first page leads back to the lesson that was read last
   function goOn() {
-    const begin = document.querySelector("#own-attention .begin"), lesson = document.querySelector(".bd-docs-nav ul:nth-of-type(1) .current > a");
+    const begin = document.querySelector("#own-attention .begin"), lesson = document.querySelector(".bd-docs-nav ul:not(:last-of-type) .current > a");
     const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
     if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
     if (!begin || !last || last[0] === begin.firstElementChild.href) return;
@@ -222,6 +263,8 @@
   addEventListener("DOMContentLoaded", shadeEdges);
   addEventListener("DOMContentLoaded", explainResults);
   addEventListener("DOMContentLoaded", nameFolds);
+  addEventListener("DOMContentLoaded", foldMap);
+  addEventListener("DOMContentLoaded", suggest);
   addEventListener("DOMContentLoaded", groupDeeper);
   addEventListener("DOMContentLoaded", goOn);
   addEventListener("DOMContentLoaded", cutDrawings);

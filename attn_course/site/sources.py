@@ -32,8 +32,9 @@ from attn_course.game.living import StaysStill
 from attn_course.language.maps import TEXTS, smollm2_maps
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
+from attn_course.numbers import counted
 from attn_course.site.arcs import arcs
-from attn_course.site.formulas import unbroken
+from attn_course.site.formulas import in_latex, unbroken
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
 
@@ -369,7 +370,7 @@ class Sources:
             column, above = its, above + height
             parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
             for each in own:
-                key = f"$${unbroken(each.latex)} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{self._said(each.why, up='')}"
+                key = f"$${unbroken(each.latex)} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{in_latex(self._said(each.why, up=''))}"
                 parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
@@ -387,18 +388,25 @@ class Sources:
                 f'<a class="map-eq" href="eq/{label}.html" data-label="{label}" data-uses="{uses}">{called}</a>'
                 for label, uses, called in about
             )
-            lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
+            summary = f"<summary>{counted(len(own), 'equation')}</summary>"
+            fold = f"<details class=map-fold open>{summary}<div class=map-lesson>{chips}</div></details>"
+            lines.append(f"## {numbers.title(slug)}\n\n{_raw(fold)}")
         return "\n\n".join([*lines, _raw(JOINED)])
 
-    def _about(self) -> dict[str, tuple[str, str]]:
-        """What a result of a search says below its title: the kind of a page, and a sentence."""
-        found = {unit.slug: ("Lesson", unit.lesson.about) for unit in self.units}
-        found |= {f"{unit.slug}-exercises": ("Exercises", numbers.title(unit.slug)) for unit in self.units}
+    def _about(self) -> dict[str, tuple[str, str, str]]:
+        """What a result of a search says: the kind of a page, a sentence below its title, and the title."""
+        found = {unit.slug: ("Lesson", unit.lesson.about, self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
+        found |= {page: ("Exercises", title, title) for page, title in self.titles.items() if page.endswith("-exercises")}
         for each in self.equations:
-            found[f"eq/{each.label}"] = ("Equation", f"({numbers.eq(each.label)[5:-1]}) {_sentence(self._said(each.why, up=None))}")
+            found[f"eq/{each.label}"] = (
+                "Equation",
+                f"({numbers.eq(each.label)[5:-1]}) {_sentence(self._said(each.why, up=None))}",
+                each.name,
+            )
         for task in self.tasks:
-            found[f"task/{task.id}"] = ("Task", task.trains)
-        return {page: (kind, f"{_sentence(said)}.") for page, (kind, said) in found.items()}
+            found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
+        found |= {page: ("", "", title) for page, title in OTHERS.items()}
+        return {page: (kind, f"{_sentence(said)}." * bool(said), title) for page, (kind, said, title) in found.items()}
 
     def _lessons(self) -> str:
         """A line for each lesson, in the parts of the course."""
@@ -441,7 +449,11 @@ class Sources:
             f"task/{task.id}": task.lesson for task in self.tasks
         }
         homes |= {page: page.removesuffix("-exercises") for page in self.titles if page.endswith("-exercises")}
-        return {"course_pages": [("Lessons", lessons), ("To look things up", OTHERS)], "course_homes": homes}
+        part, parts = "Lessons", defaultdict[str, dict[str, str]](dict)
+        for page, words in lessons.items():
+            part = PARTS[page][0] if page in PARTS else part
+            parts[part][page] = words
+        return {"course_pages": [*parts.items(), ("To look things up", OTHERS)], "course_homes": homes}
 
     @property
     def rows(self) -> list[list[tuple[str, str]]]:

@@ -93,11 +93,12 @@ def test_no_page_shows_the_source_of_a_formula_as_text(site: Path) -> None:
 def test_the_sheet_has_two_pages_and_no_formula_leaves_its_column(browser: NotebookPage, site: Path, paper: str) -> None:
     page = browser.page
     page.goto((site / "sheet.html").as_uri())
+    assert page.locator(".key :is(var, sub, sup)").count() == 0, "what is said of a formula is set as it is"
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper))) == 2
     page.set_viewport_size({"width": {"A4": 726, "Letter": 748}[paper], "height": 1000})  # between the margins
     page.emulate_media(media="print")
     try:
-        assert max(page.locator(".key .katex-base").evaluate_all(OVER)) < 0  # none is below its number
+        assert max(page.locator(".key .eq .katex-base").evaluate_all(OVER)) < 0  # none is below its number
         heads = page.locator(".next-column").evaluate_all(HEADED)
         assert heads == ["H2"] * 5, "each of six columns begins with a lesson"
     finally:
@@ -212,6 +213,10 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert page.locator(".bd-sidenav .current > a").all_text_contents() == ["04 Scaled dot-product attention", "exercises"]
     page.set_viewport_size({"width": 1300, "height": 900})
     assert page.locator(".bd-sidenav a").last.evaluate("one => one.getBoundingClientRect().bottom") < 900, "all pages are in sight"
+    page.keyboard.press("Control+k")
+    page.keyboard.type("temperature")
+    assert page.locator(".found a mark").first.inner_text() == "temperature"
+    assert page.locator(".found a").first.get_attribute("href") == "../eq/softmax-with-temperature.html"
     page.goto(f"{(site / 'search.html').as_uri()}?q=softmax+row")
     page.locator("#search-results mark", has_text=re.compile("^rows?$")).first.wait_for()
     assert {*page.locator(".result-kind").all_text_contents()} <= {"Lesson", "Exercises", "Equation", "Task"}

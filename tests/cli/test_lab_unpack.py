@@ -6,7 +6,7 @@ import pytest
 
 from attn_course.commands.lab_files import copy_exercises
 from attn_course.commands.lab_lessons import copy_lessons
-from attn_course.commands.lab_unpack import unpack
+from attn_course.commands.lab_unpack import course_to_open, unpack
 from attn_course.commands.terminal import BadInput
 from tests.browser.toy_course import make_course, write_notebook
 from tests.cli.conftest import tree
@@ -86,3 +86,14 @@ def test_a_checkout_a_handout_and_folders_of_ones_own_stay_as_they_are(brought: 
     with pytest.raises(BadInput, match=r"mine has a folder work of its own: make an empty folder for the course"):
         unpack(tmp_path / "mine", brought)
     assert tree(tmp_path) == before
+
+
+def test_a_course_that_lies_elsewhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    course, empty = make_course(tmp_path / "course"), tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.setattr("attn_course.commands.lab_unpack.find_course", lambda: course)
+    monkeypatch.setattr("attn_course.commands.lab_unpack.BROUGHT", tmp_path / "none")
+    monkeypatch.chdir(empty)
+    assert course_to_open() == (course, [f"there is no course in this folder; the one in {course} is opened"])
+    monkeypatch.chdir(course)
+    assert course_to_open() == (course, [])

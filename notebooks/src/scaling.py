@@ -303,7 +303,7 @@ for n in range(9):
     halves["second half"].append(np.mean(counts[middle:], axis=0))
 for name, half in halves.items():
     right, wrong = np.mean(half, axis=0)
-    print(f"{name:11s} silent: {right:.0%} of all are right, {wrong:.0%} wrong")
+    print(f"{name}: silent and right {right:.0%}, silent and wrong {wrong:.0%}")
 
 # %% [markdown] id="slow-reason"
 # At first most silent queries are wrong. But in the second half nearly two thirds of all queries are silent though they are right, and they

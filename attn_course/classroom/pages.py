@@ -46,13 +46,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
-    made.filters |= {
-        "typeset": typeset,
-        "mathematics": mathematics,
-        "answered": answered,
-        "formula_of": formula_of,
-        "split_at_code": _CODE.split,
-    }
+    made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered, "split_at_code": _CODE.split}
     made.filters |= {"written": written, "coloured": coloured, "compared": compared}
     return made
 
@@ -87,13 +81,6 @@ def typeset(latex: str, display: bool = True) -> str:
         return mathml(latex, display)
     except ValueError:
         return f"<code>{escape(latex)}</code>"
-
-
-def formula_of(label: str) -> str:
-    """Return a numbered equation typeset."""
-    from attn_course.equations import REGISTRY
-
-    return typeset(REGISTRY.get_equation(label).latex)
 
 
 def mathematics(text: str) -> str:

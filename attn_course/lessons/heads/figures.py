@@ -76,8 +76,8 @@ def mixture_explorable() -> None:
     """Show which of two colours a threshold tells from their mixture."""
     publish_explorable(
         CARDS / "mixture",
-        "A slider shares the weight of one head between the place before and the place after. The mixtures of red, 0, and blue, 1, lie on a "
-        "line, coloured once by the colour before and once by the colour after, with a threshold where one tells red from blue: for the "
+        "A slider shares the weight of one head between the place before and the place after. The mixtures of red, 0, and blue, 1, lie on "
+        "a line, coloured once by the colour before and once by the colour after, with a threshold where one tells red from blue: for the "
         "place with the larger weight only.",
     )
 

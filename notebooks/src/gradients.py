@@ -5,13 +5,13 @@
 # It learns by gradient steps. So **what does a step teach attention to look at?**
 #
 # **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
-# outputs $Z=PV$. **Time:** 56 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A word that it has never met
 #
 # Two endings, "tired" and "curious", ask with a query which of two nouns "it" is. The nouns answer with keys, and the animal should get
-# the larger weight. PyTorch repeats three sentences: "tired" comes with cat and clock, then with dog and stone, and "curious"
+# the larger weight. We train on three sentences: "tired" comes with cat and clock, then with dog and stone, and "curious"
 # with dog and stone.
 
 # %% id="train-torch"
@@ -118,7 +118,7 @@ for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
 # ## Back through a product
 #
 # Each of these trials took a forward pass. The chain rule finds all gradients in one pass back, and a small step against them lowers the
-# loss. It begins at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# loss (unless all are 0). It begins at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
 #
 # All other numbers act on the loss through the output. So the chain rule asks of each: **Which entries of the outputs does it touch? How
 # fast does it move them? What is the sum over all that are touched**, each rate times the gradient there?
@@ -186,7 +186,8 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 #
 # <details><summary>Answer</summary>
 #
-# Then the output does not depend on the scores, so $dS$ must be 0. But all costs are the same number $c$, so $P \odot dP = c P$.
+# Then the output does not depend on the scores, so $dS$ must be 0. But all costs are the same number $c$, so $P \odot dP = c P$,
+# which is not 0 unless $c$ is.
 #
 # </details>
 
@@ -196,7 +197,7 @@ print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# This is our picture as a formula, with $-dZ_i$ as the arrow. A small step in the scores raises score $j$ if the way from the
+# This is our picture as a formula, with $-dZ_i$ as the arrow. A step against $dS$ raises score $j$ if the way from the
 # output to $v_j$ makes less than a right angle with the arrow (and $p_{ij}$ is not 0).
 
 # %% [markdown] id="gradient-turn"
@@ -223,8 +224,8 @@ check("gain-over-mixture", my_d_scores)
 # $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)}{2}
 #  = (-0.075,\ 0.15,\ 0.075,\ 0)$$
 #
-# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises it. For all queries at
-# once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
+# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises this entry. For all
+# queries at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -251,8 +252,8 @@ print("query", dQ.round(3))
 print("keys", *dK.round(2))
 
 # %% [markdown] id="pieces"
-# Query and key meet in both sums with the same factor. If it is negative, as for our dog, a step adds a piece of each to the other. This
-# exchange solves the riddle.
+# In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. If it is negative, as for our dog, a step adds a piece of
+# each to the other. This exchange solves the riddle.
 
 # %% [markdown] id="whole"
 # ## Who told "curious"?
@@ -297,8 +298,8 @@ print("query:", d_query[0])
 print("keys of cat and clock:", *d_key)
 
 # %% [markdown] id="first-step-notice" tags=["answer"]
-# Only the query moves. With two equal weights $dZ = -2$, and $dS = (-\frac12, \frac12)$. So a step adds a quarter of the cat's key to the
-# query and takes away a quarter of the clock's. The gradient of a key is a piece of the query, and the query was zero.
+# Only the query moves. With two equal weights $dZ = -2$, and $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this adds a quarter of the
+# cat's key to the query and takes away a quarter of the clock's. The gradient of a key is a piece of the query, and the query was zero.
 
 # %% [markdown] id="every-step"
 # From now on the query of "tired" is not zero, and it leaves its mark on every key that it meets. The animal always costs less than the
@@ -322,8 +323,8 @@ print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
 
 # %% [markdown] id="plane"
 # The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right
-# entry 1 less entry 3, more cat than clock, and upwards entry 2 less entry 4, more dog than stone. Queries, dashed, are drawn by the same
-# rule. The more a key lies in the direction of a query, the higher its score:
+# the first entry less the third, more cat than clock, and upwards the second less the fourth, more dog than stone. Queries, dashed, are
+# drawn by the same rule. The more a key lies in the direction of a query, the higher its score:
 
 # %% id="plane-code"
 figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
@@ -367,14 +368,15 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]
-mine += []  # yours, such as (tired, [cat, clock])
+mine += []  # yours in the brackets; (tired, [cat, clock]) gives 0.50
 print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 
 # %% [markdown] id="own-list-answer"
 # <details><summary>Our sentence</summary>
 #
 # `(tired, [cat, stone])` gives 0.79. It pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
-# avoid the stone, so its query turns towards that of "tired", and finds the cat there. (With `[stone, cat]` both signs flip.)
+# avoid the stone, so its query turns towards that of "tired", and finds the cat there. (`[stone, cat]` gives 0.79, too: "tired" then pulls
+# the stone, and the query of "tired" and all that it does change their signs.)
 #
 # </details>
 
@@ -395,7 +397,7 @@ verify_lesson("gradients")
 # ## Summary
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
-# values that cost less than the mean and have some weight: each pulls the query towards its key, and its key towards the query (unless
+# words whose weight costs less than the mean and is not tiny: each pulls the query towards its key, and its key towards the query (unless
 # others pull harder). That made cat and dog more alike, and "curious", which had learned to find the dog, found the cat.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
@@ -446,7 +448,7 @@ figures.steps_explorable()
 #
 # It takes 3, 8, 54 and 1108 steps. From $-3$ the score of the best value rises in every step, and yet its weight *falls* from the second
 # step to the 346th, from .016 to .0012. A weight grows only if its score rises by more than the scores of its row do on average, under the
-# weights. Until then the score of the value 1, which has a large weight, rises faster.
+# weights. Until then the score of the value 1, which has a large weight, lifts this average above it.
 #
 # </details>
 

@@ -116,17 +116,16 @@ figures.machine()
 
 # %% [markdown] id="why-cut"
 # A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at
-# 0 and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with
-# which both can be told? Move the slider:
+# 0 and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with which one threshold tells the colour before, and another the colour after? Move the slider:
 
 # %% id="mixture-card"
 figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
-# None, for a single number. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before
-# and $p_+$ for the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the
-# linear map returns is a sum of one term for each place and a constant. Take the one for "blue comes after", less that for "red comes
-# after". With $x$ before and $y$ after, and all else as it was, this lead is
+# There are none. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before and $p_+$ for
+# the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the linear map
+# returns is a sum of one term for each place and a constant. Take the number for "blue comes after" less the number for "red comes after".
+# While only the colours $x$ before and $y$ after change, this lead is
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
@@ -142,12 +141,12 @@ figures.mixture_explorable()
 # \end{aligned}$$
 #
 # No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
-# To name the colour *before*, by the same two lines with the places exchanged, the place before must have it. One pair of weights cannot do
-# both, but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter. Here they hardly
-# do.)
+# To name the colour *before*, by the same two lines with the places exchanged (and another $f$), the place before must have it. One pair of
+# weights cannot do both, but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter.
+# Here they hardly do.)
 
 # %% [markdown] id="why-conditions"
-# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on every ring within a few hundredths.
+# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on average. The place before nearly always has more.
 # **Predict** which colour it names for *after*, and which is its second choice where the two neighbours differ.
 
 # %% id="why-order" tags=["predicted"]
@@ -175,7 +174,7 @@ print("the same head, then a network:", named(train(deep, seed=0)(rings), rings)
 # %% [markdown] id="mixture"
 # Now the same head is enough, and so are those of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are still different
 # mixtures, and the network tells them apart. In a transformer, too, a network stands behind each layer of attention. It could sort out a
-# mixture, but two heads hand the colours over apart, and leave it nothing to sort out.
+# mixture, but two heads, as on the ring, leave it nothing to sort out.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -353,7 +352,7 @@ for silent in (0, 1):
 # ## Your class holds a layer of a real model
 #
 # We made the ring for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of SmolLM2-135M has nine (layers and heads are
-# counted from 0). We read a list of words that begins again, and look at two of them:
+# counted from 0). We read a list of words that begins again, and look at two of the heads:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -386,7 +385,8 @@ class SmolLayer(MyLayer):
 
 # %% [markdown] id="real-compare"
 # If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that
-# they add to the tokens. Your class has no mask. So for each token it reads only the text up to it, and we keep the last row:
+# they add to the tokens. Your class has no mask, but the last row needs none. So for each token we give it the text up to this token, and
+# keep the last row:
 
 # %% id="real-layer" tags=["live"]
 if model.is_here:
@@ -420,7 +420,7 @@ for silent in ([], [(16, 0)], [(16, 3)], others):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list
-# without head 3, and even with head 0 alone. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named
+# without head 3, and even with head 0 as the only one of this layer. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named
 # 63 to 84 % of the tokens in the second round, without head 0 at most 12 %, and with head 0 alone 39 to 65 %. So these copies need head 0
 # far more than the eight other heads of its layer. How the copying works, lesson {lesson}`induction` asks.
 

@@ -185,8 +185,8 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls by a third only, and a step 1.5 times as long would make up for that. But the lengths have become *unequal*: nearly a quarter of
-# the queries have hardly any gradient.
+# It falls by a third only, and a common factor is nothing that the step size could not make up for. But the lengths have become *unequal*:
+# nearly a quarter of the queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
 # We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and one that is long enough for the silent
@@ -311,7 +311,7 @@ for name, half in halves.items():
 
 # %% [markdown] id="culprit"
 # So Vaswani et al. were half right: about half of the delay here is won back when gradients that are small *beside others* get the mean
-# length. If loud ones get it, too, that wins back more than half of the rest (section {section}`measured`, which also has other widths, and
+# length. If all queries get it, that wins back more than half of the rest (section {section}`measured`, which also has other widths, and
 # Adam).
 
 # %% [markdown] id="by-d-k"

@@ -63,9 +63,8 @@ for name, amount in ways.items():
 #
 # $$f(x + y) = f(x)\, f(y)$$
 #
-# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$, and no lead is $f(0) =
-# f(0)^2 = 1$. So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all
-# $x$ (Cauchy, 1821).
+# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$, and $f(0) = f(0)^2$ is 1.
+# So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
 # So **softmax is the only continuous way to weigh three tokens or more by leads**, with $e$ or another positive base $a$. If higher scores
@@ -77,9 +76,9 @@ for name, amount in ways.items():
 # surroundings have such probabilities, with minus the energy as the score.
 
 # %% [markdown] id="paris"
-# A chatbot draws its next token like this. We let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*, with a
-# score for each of its 49,152 tokens. At $T = 1$ "Paris" has 77 percent of the weight, and ten tokens hold 90. **Predict** how many do
-# at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it becomes its square root: dozens,
+# A chatbot can draw its next token like this. We let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*,
+# with a score for each of its 49,152 tokens. At $T = 1$ "Paris" has 77 percent of the weight, and ten tokens hold 90. **Predict** how many
+# do at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it becomes its square root: dozens,
 # hundreds, or thousands?
 
 # %% id="temperature-code" tags=["predicted"]
@@ -213,7 +212,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
     print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all, and each of the six others pays in proportion to its weight.
+# "Cat" pays nearly all, and whoever pays does so in proportion to its weight.
 
 # %% [markdown] id="jacobian"
 # Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
@@ -247,8 +246,8 @@ check("softmax-derivative", my_formula)
 # = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
 #
 # The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. So
-# every loss moves at the rate $\mathrm{Cov}_s(g, dz/dt)$. An average of fixed numbers $g_j$ has these as its slopes, so for it our lemma
-# reads
+# every loss moves at the rate $\mathrm{Cov}_s(g, dz/dt)$. The average of fixed numbers $g_j$ has the slopes $g_j$, and for it this is our
+# lemma:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
 
@@ -307,10 +306,11 @@ check("pull-back-one-row", my_pull)
 # average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so
 # the slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
 #
-# Now a loss of your own may race. We begin with $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has no bound either. Is that enough?
+# Now a loss of your own may race. We begin with $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has no bound either. **Predict**: is that as
+# quick as cross-entropy, as slow as the squared error, or between?
 
 
-# %% id="own-waits"
+# %% id="own-waits" tags=["predicted"]
 def pull(weights, gradient):
     return weights * (gradient - weights @ gradient)
 
@@ -326,10 +326,10 @@ for first in (7.0, 12.0):
         steps += 1
     print(f"first score {first}: steps {steps:,}, third score {scores[2]:,.0f}")
 
-# %% [markdown] id="own-seen"
-# It is not. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. With `-truth / s` in `mine` you have
-# cross-entropy again, and no slope along the scores passes 1. And `-truth / s**2` wins in one step, which throws the third score to 1,099 or
-# 162,757.
+# %% [markdown] id="own-seen" tags=["answer"]
+# It lies between. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. With `-truth / s` in `mine` you
+# have cross-entropy again, and no slope along the scores passes 1. Yet `-truth / s**2` overshoots: its one step throws the third score to
+# 1,099 or 162,758.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")

@@ -368,7 +368,7 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]
-mine += []  # yours in the brackets; (tired, [cat, clock]) gives 0.50
+mine += []  # yours in the brackets; (tired, [cat, clock]) is not enough
 print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 
 # %% [markdown] id="own-list-answer"

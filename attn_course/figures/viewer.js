@@ -218,6 +218,9 @@ function start(root) {
   pointed(heads, () => layerCount, () => headCount, (layer, head) => set({ layer, head }));
   one("[data-find]").addEventListener("click", () => find(1));
   one("[data-shade]").addEventListener("click", () => letters.v());
+  one(".view-help").addEventListener("click", ({ currentTarget: help }) => {
+    help.setAttribute("aria-expanded", String(one(".view-keys").toggleAttribute("hidden") === false));
+  });
   const names = { text: DATA.texts.map(({ name }) => name), layer: DATA.layers, head: DATA.heads };
   for (const pick of root.querySelectorAll("[data-pick]")) {
     pick.append(...names[pick.dataset.pick].map((name, value) => element("option", { value }, name)));

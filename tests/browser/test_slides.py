@@ -8,6 +8,10 @@ from attn_course.site.slides import Deck, _code, _high, _is_picture, _parts, _pr
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
+CLEAR = """(() => {
+    const box = (part) => document.querySelector(`section.present ${part}`).getBoundingClientRect();
+    return box(".alv-verdict b").top - box(".alv-forms").bottom;
+})()"""
 LOOK = """() => {
     const slide = Reveal.getCurrentSlide(), body = slide.querySelector('.body');
     const words = document.createTreeWalker(body, NodeFilter.SHOW_TEXT), sizes = [];
@@ -230,6 +234,7 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
                 page.locator("section.present [data-mistake]").last.click()
                 page.wait_for_timeout(50)
                 assert page.evaluate(LOOK)["bottom"] <= 720, slide.heading
+                assert page.evaluate(CLEAR) >= 10, f"the verdict stands clear of the buttons: {slide.heading}"
         page.keyboard.press("d")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)", "in a dark room"
         assert browser.complaints == []

@@ -91,6 +91,12 @@ def test_every_head_layer_and_token_is_reached_by_keyboard(browser: NotebookPage
     page.emulate_media(color_scheme=SIZES[width], reduced_motion="reduce")
     page.goto(real.as_uri())
     assert_shows(page, 0, 13, 8, 4, 1)
+    keys = page.get_by_role("button", name="Keys of this card")
+    for shown in (True, False):
+        keys.press("Enter")
+        expect(page.locator(".view-keys")).to_be_visible(visible=shown)
+        expect(keys).to_have_attribute("aria-expanded", str(shown).lower())
+    page.evaluate("document.activeElement.blur()")
     tab_to(page, "text")
     expect(page.locator(".view-text")).to_have_css("outline-style", "solid")
     page.keyboard.press("h")

@@ -32,12 +32,13 @@ FACE = "".join(
 TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
-body { width: 540px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 584px; display: flex; flex-direction: column; justify-content: space-between }
+body { width: 450px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body > div { height: 640px; display: flex; flex-direction: column; justify-content: space-between }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 14px }
 .attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding-block: 14px !important }
 .attn-explorable, .attn-explorable > div { display: flex; flex-direction: column }
 .attn-explorable > div { flex: 1; justify-content: space-between }
+.alv-given { justify-content: center !important }
 .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
 .attn-explorable :is(.attn-title, .alv-named, .attn-buttons, p.alv-layer) { display: none }
 section:has(> .alv-how) { display: flex; flex: 1; flex-direction: column; justify-content: space-between }
@@ -51,13 +52,15 @@ body.wide { width: 656px } .wide > div { display: block; height: auto }
 
 def weights_of_last(scores, axis):
     """Return the softmax over the last axis, whatever `axis` says: the answer of the red card."""
-    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    largest = scores.max(-1, keepdims=True)
+    terms = np.exp(scores - largest)
     return terms / terms.sum(-1, keepdims=True)
 
 
 def weights(scores, axis):
     """Return the softmax over `axis`: the answer of the green card."""
-    terms = np.exp(scores - scores.max(axis, keepdims=True))
+    largest = scores.max(axis, keepdims=True)
+    terms = np.exp(scores - largest)
     return terms / terms.sum(axis, keepdims=True)
 
 
@@ -78,7 +81,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
         page = browser.new_page(device_scale_factor=2)
         for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "github-dark", "_dark")):
-            page.set_viewport_size({"width": 556, "height": 900})
+            page.set_viewport_size({"width": 466, "height": 900})
             style = f'<!doctype html><meta charset="utf-8"><style>{LOOK}{HtmlFormatter(style=colours).get_style_defs()}</style>'
             page.emulate_media(color_scheme=scheme)
             page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div>")

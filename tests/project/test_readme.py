@@ -49,7 +49,7 @@ def test_the_pictures_show_what_the_cards_say():
     for light, dark in zip(*(re.findall(rf'{at}="(docs/images/\w+\.png)"', text) for at in ("src", "srcset")), strict=True):
         with Image.open(ROOT / light) as first, Image.open(ROOT / dark) as second:
             assert first.size == second.size
-            assert first.width == (1080 if "alive" in light or "red_card" in light else 1312), "the two beside each other are of one scale"
+            assert first.width == (900 if "alive" in light or "red_card" in light else 1312), "the two beside each other are of one scale"
     looks, alive, red, machine = PICTURE.findall(text)
     assert machine.startswith("The machine of attention")
     assert "“it” gives 94 %" in looks

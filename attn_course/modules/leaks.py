@@ -34,8 +34,8 @@ def influence(
     Returns `influence`: largest absolute value over the features of the input (gradient) or the output (perturbation);
     infinite where that is not a number. For a batch: of every input row of every example, since examples may leak too.
 
-    Raises ValueError if `x` has other axes, `by` is unknown, or the module does not return rows or answers the same
-    question in two ways.
+    Raises ValueError if `x` has other axes, `by` is unknown, or the module does not return rows, answers the same
+    question in two ways, or returns nothing but NaN: then a perturbation would move nothing.
 
     A gradient finds a dependence through one head as well as through all; a perturbation finds what is flat almost
     everywhere, such as a comparison. Both can miss a leak that only opens at other inputs: a large finite number in the
@@ -55,6 +55,8 @@ def influence(
         before, again = _rows(module(x.clone()), x), _rows(module(x.clone()), x)
     if not torch.equal(before.nan_to_num(), again.nan_to_num()):
         raise ValueError("module must give the same output twice; got two: is dropout at work? Call module.eval()")
+    if before.isnan().all() and before.numel():
+        raise ValueError("module must return numbers at x; got NaN in every place")
     generator = torch.Generator().manual_seed(seed)
     strength = _by_gradient(module, x, before, generator) if by == "gradient" else _by_steps(module, x, before, size, generator)
     return torch.where(strength.isnan(), torch.inf, strength)

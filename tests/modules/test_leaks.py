@@ -150,6 +150,7 @@ def test_the_output_may_be_the_first_of_a_tuple_and_shorter_than_the_input():
         ((nn.Identity(), torch.ones(4, 2), CAUSAL), {}, r"allowed must broadcast to \(\.\.\., q_len, len\) = \(4, 4\); got \(5, 5\)"),
         ((nn.Dropout(), torch.ones(5, 20), CAUSAL), {}, r"module must give the same output twice; got two: is dropout at work"),
         ((lambda x: x.sum(), torch.ones(5, 2), CAUSAL), {}, r"module must return rows, .* got \(\)"),
+        ((lambda x: x * math.nan, torch.ones(5, 2), CAUSAL), {"by": "perturbation"}, r"module must return numbers at x; got NaN"),
         ((lambda x: x.tolist(), torch.ones(5, 2), CAUSAL), {}, r"module must return rows, .* got list"),
     ],
 )

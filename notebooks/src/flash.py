@@ -27,7 +27,7 @@ for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
 
 # %% [markdown] id="where"
 # Sdpa took about a sixth of eager's time, though both do the same two matrix products. (The gap is widest at these 16 features.) Eager stores
-# the scores (before and after the scale) and the weights, and sdpa never does. Here are scores and weights in the machine:
+# the scores (before and after the scale) and the weights, and sdpa never does. In our drawing of attention, these tables are lit:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -37,11 +37,10 @@ figures.machine()
 
 # %% [markdown] id="bytes"
 # Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory
-# for new tables: with tables that were there already, the same steps took about 40 ms. What the rest is we did not
-# measure.
+# for new tables: with tables that were there already, the same steps took about 40 ms. We did not measure where the remaining 20 ms go.
 #
-# Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
-# denominator needs the whole row of scores before we know a single weight.
+# So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
+# its denominator needs the whole row of scores before we know a single weight.
 
 # %% [markdown] id="row"
 # ## One row: three passes, two, one
@@ -50,13 +49,13 @@ figures.machine()
 # the output is 4. Attention with the safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score
 # $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 #
-# **Two passes are enough**: the second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide once at the end, $z = a / \ell$.
+# **Two passes are enough.** The second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide only once, at the end: $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
-# **And one is enough**, if $m$ may change on the way. It may, because any finite number $m$ gives the same output: $e^{-m}$ is a factor of
-# $a$ and of $\ell$, and cancels. We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$ be the
-# largest score *so far*. When a larger one, $m'$, comes along, one factor moves everything summed so far, from $m$ to $m'$:
-# $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
+# **One pass is enough**, if $m$ may change on the way. It may, because any finite $m$ gives the same output: $e^{-m}$ is a factor of both
+# $a$ and $\ell$, and cancels in $a / \ell$. We subtract $m$ only so that no exponential overflows, and not all of them become 0. So let $m$
+# be the largest score *so far*. When a larger score $m'$ comes along, both sums are multiplied by $e^{m - m'}$. Then each of
+# their terms is measured from $m'$, since $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
 
 # %% [markdown] id="one-pass"
 # So all we need of the keys so far is the maximum $m$, the sum $\ell$, and the **accumulator** $a$, which has as many features as a value,
@@ -97,7 +96,7 @@ for score, value in zip(s, v, strict=True):  # the only pass
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row, so the weight of key $j$ is $e^{s_j} / e^L = e^{s_j - L}$. We need it in section {section}`parts`
+# $L$ is the log-sum-exp of the row, so the weight of key $j$ is $e^{s_j} / e^L = e^{s_j - L}$. We need $L$ in section {section}`parts`
 # to merge parts, and in section {section}`backward` for the gradients.
 
 # %% [markdown] id="step-turn"
@@ -162,10 +161,18 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# Larger tiles of keys save no bytes until all keys fit at once, as $B_k$ is not in {eq}`tiled-attention-bytes`. With twice as many queries
-# in a tile, all keys and
-# values pass by about half as often. With too few of them, more would move than with the two tables (section {section}`roof`). So for the
-# bytes, $B_q$ should be as large as the fast memory allows.
+# How many bytes is that? For the 4096 positions and 16 features of section {section}`hook`, plain attention moves at least 270 MB: it writes
+# its scores and its weights, and reads both back. And the tiles?
+
+# %% id="tiles-count"
+T, d = 4096, 16
+for B_q in (8, 64, 512):
+    numbers = T * (2 * d + 1) + T / B_q * T * 2 * d
+    print(f"{B_q:3} queries in a tile: {4 * numbers / 1e6:3.0f} MB")
+
+# %% [markdown] id="tiles-play"
+# Tiles of 8 queries save almost nothing. Every query more lets all keys and values pass less often, so $B_q$ should be as large as the
+# fast memory allows. $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
 #
 # Press play. Then put more queries in a tile. Which bar shrinks?
 
@@ -200,8 +207,9 @@ model.attend = my_flash
 print(next_tokens())
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Without the model these are stored, and your loop is compared with it on one stored step.) Now we break the step. It gets
-# the new maximum in place of the old one, so its factor is always $e^0 = 1$. Our three keys would then give 5, not 4. And the model?
+# All digits agree. (Where the model is not installed, stored numbers are printed, and your loop is compared on one stored step.) Now we
+# break the step: it gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$. Our three keys would then give 5,
+# not 4. Would you notice it in what the model writes?
 
 
 # %% id="real-break" tags=["live"]
@@ -215,8 +223,8 @@ if model.is_here:
     print(next_tokens())
 
 # %% [markdown] id="real-broken"
-# The probability of " sets" falls from 0.651 to 0.172, but it stays the likeliest token. The next word alone would not have
-# shown this bug, so we compare numbers.
+# The probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. Whoever looks only at the next word does not
+# see this bug. That is why we compare numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
@@ -246,8 +254,8 @@ if model.is_here:
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
 # {lesson}`gradients`. (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dO_i \cdot v_j$, subtract the
-# mean cost of all keys of query $i$, and multiply by the weight: $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$, where
-# $\delta_i = \sum_j p_{ij}\, dO_i \cdot v_j$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and
+# mean cost under the weights of query $i$, $\delta_i = \sum_j p_{ij}\, (dO_i \cdot v_j)$, and multiply by the weight:
+# $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and
 # the values 8, 4, 2, if $dO = 1$.
 
 # %% id="backward-row" tags=["predicted"]
@@ -279,7 +287,7 @@ def d_scores_ours(scores, value, d_output, output, lse):
 d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 
 # %% [markdown] id="backward-sums"
-# What is left are three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
+# What is left is three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
 # $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile. Now the keys are in the outer
 # loop: a tile's $dK$ and $dV$ stay in the fast memory until they are finished, while the rows of the queries pass by, and $dQ$ with them.
 

@@ -7,19 +7,19 @@
 # attn = attn.softmax(dim=1)
 # ```
 #
-# Should `dim`, the axis of the softmax, be 2? The reader had trained a model that draws pictures both ways, and reported pictures about
-# equally good. **Is the line wrong, and how would you know?**
+# Should the axis be 2? The reader had trained a model that draws, with either axis, and reported pictures about equally good.
+# **Is the line wrong, and how would you know?**
 #
-# You work out one word's attention by hand, write it for whole batches, put the line on trial, and let your own function
-# write English.
+# You work attention out by hand, write it for batches, put the line on trial, and let your own function write English.
 #
 # **You need** matrix products, $e^x$, NumPy. **Time:** 48 minutes.
 
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# To judge a line of code we want a number that no program made. We take *The cat sat because it was tired*, and give each word numbers by
-# hand. Then "cat" asks: which words tell something about me?
+# To judge the line we want a number that no program made. In attention a word asks all words of its sentence, and gets an average of what
+# they hand on, in which those that fit count most. In *The cat sat because it was tired* we give each word four numbers. Then "cat" asks:
+# who tells something about me?
 
 # %% id="who-code"
 import numpy as np
@@ -39,12 +39,13 @@ for word, key in zip(words, K, strict=True):
     print(f"{word:8} fits {q @ key:.0f}")
 
 # %% [markdown] id="who-asks"
-# The four numbers of a word are its **key**, which it shows to those who ask: how alive it is, how much it tells about what somebody does
-# or is, how open it is ("it" waits for its noun), and the first minus the second. What a word asks for is its **query**. That of "cat",
-# the vector $q$, counts the second number of a key twice and ignores the others. The dot product of query and key says how well the two
-# fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words.
+# The four numbers of a word are its **key**, what it shows to those who ask. The first three say how alive the word is, how much it tells
+# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth is for "it", which looks for somebody
+# alive rather than for a deed.
 #
-# The picture shows a whole attention layer, of which this lesson builds the lit part:
+# What a word asks for is its **query**. The query of "cat", $q = (0, 2, 0, 0)$, counts the second number of a key twice and ignores the
+# others. The dot product says how well query and key fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words. Of a whole
+# attention layer we build the lit part:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -53,19 +54,17 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is a dot product of 4 much? That depends on $d_k$, the number of entries of a key, because the dot product adds $d_k$ terms $q_a k_a$.
-# Suppose that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then each term has mean 0 and variance 1, too. As
-# variances of independent terms add, the dot product has the variance $d_k$, and $\sqrt{d_k}$ is its typical size. We divide by this root,
-# so that chance alone makes no larger numbers in a wide layer than in a narrow one. The divided dot product is the **score**. Here
-# $d_k = 4$, so the scores are 2, 1 and 0.
+# Is a dot product of 4 much? A key has $d_k$ entries, so the dot product adds $d_k$ terms $q_a k_a$. Suppose that all entries of $q$ and
+# $k$ are independent, with mean 0 and variance 1. Then each term has mean 0 and variance 1, too. As variances of independent terms add, the
+# dot product has variance $d_k$, and its typical size is $\sqrt{d_k}$. We divide by this root, so that chance alone makes no larger numbers
+# in a wide layer than in a narrow one. The result is the **score**. Here $d_k = 4$, so the scores are 2, 1 and 0.
 
 # %% [markdown] id="by-hand-weights"
-# Next we want shares of a whole, which are positive and sum to 1. The **softmax** takes $e$ to the power of each score and divides by the
-# sum of all seven powers. So a word that leads another by 1 gets $e \approx 2.7$ times its share, and a lead of 2 makes
-# $e^2 \approx 7.4$ times. The share of a word is its **weight**.
+# Next the seven scores become shares of a whole. The **weight** of a word is $e$ to the power of its score, divided by the sum of all seven
+# powers. This step is the **softmax**. With $e \approx 2.7$ and $e^2 \approx 7.4$ you can do it on paper.
 #
-# Each word also has a **value**, the numbers that it hands on. Here these are the first three numbers of its key. The output for "cat" is
-# the average of the seven values with the seven weights.
+# Each word also has a **value**, the numbers that it hands on. Here the value is the first three numbers of the key. The output for "cat"
+# is the average of the seven values with the seven weights.
 #
 # **Predict** which share the four words with score 0 get together.
 
@@ -79,7 +78,7 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # The seven powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5. So the four words get $4 / 21.5 \approx 0.19$, although they have
 # nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. "Sat" and "tired" get $7.4 / 21.5 \approx 0.344$ each,
 # and "was" gets $2.7 / 21.5 \approx 0.126$. The second number of the output says how much is told about the cat:
-# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$. No program made this number, so it is the one that we trust.
+# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$. This is the number that we trust.
 
 # %% [markdown] id="one-query"
 # The same steps work for any query $q$, and for $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, which are the rows of $K$ and
@@ -91,13 +90,13 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # %% [markdown] id="all-queries"
 # ## From one word to a batch
 #
-# The line of 2022 works on many queries at once, so we need all of ours. A layer starts from a matrix $X$ with a row for each word, and
-# makes queries, keys and values with three matrices that it learns: $Q = X W_Q$, $K = X W_K$ and $V = X W_V$. We write these matrices by
-# hand, too. The rows of $X$ are alive, tells and open, and $W_V$ is the identity matrix. $W_K$ adds the fourth number of a key. The rows of
-# $W_Q$ say what an alive, a telling and an open word ask for:
+# The line of 2022 works on many queries at once, so now every word asks. From a matrix $X$ with a row for each word a layer makes queries,
+# keys and values, with three matrices that it learns: $Q = X W_Q$, $K = X W_K$ and $V = X W_V$. We choose ours by hand. A row of our $X$
+# holds alive, tells and open. $W_V$ is the identity matrix, $W_K$ appends alive minus tells, and the rows of $W_Q$ say what an alive, a
+# telling and an open word ask for:
 
 # %% id="all-queries-code"
-X = V
+X = V  # alive, tells, open
 W_Q = np.array([[0.0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
 W_K = np.array([[1.0, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
 Q = X @ W_Q
@@ -105,14 +104,14 @@ print("X W_K is our K:", np.array_equal(X @ W_K, K))
 print('the queries of "cat" and "it":', Q[1], Q[4])
 
 # %% [markdown] id="scores"
-# "It" asks for somebody alive, not telling, and not open. Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are
-# the keys, so one product makes all scores:
+# So "it" asks for a word that is alive, does not tell and is not open, which only "cat" is. Let $q_i$ be row $i$ of $Q$, which has $T_q$
+# rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
 # A batch of sentences puts one more axis in front, and the heads of a layer (several attentions side by side) yet another. So we count axes
-# from the end. In our arrays the last two are always positions and features, and NumPy's `@` takes matrix products over these two and
-# carries all axes in front of them along. `a.swapaxes(-1, -2)` exchanges the last two.
+# from the end: the last two are always the words and their numbers. NumPy's `@` takes matrix products over the last two axes and carries
+# the others along. `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: scores for any batch** (task {task}`all-scores` of the exercises). {turn}`all-scores`
@@ -165,10 +164,10 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## The line on trial
 #
-# From here on `attend` is your function, or the course's as long as yours is not written. Two suspects claim to compute the same. The
-# first is the line of 2022. Its scores have the axes (batch, query, key, head), so `dim=1` divides the powers by their sum over the
-# queries, which in our arrays are axis $-2$. The second joins batch and positions to one axis, so that two sentences of seven words become
-# one of fourteen.
+# From here on `attend` is your function, or the course's as long as yours is not written. Two suspects claim to compute the same as
+# `attend`. The first, `softmax_over_queries`, is the line of 2022. In that code the scores had the axes (batch, query, key, head), so
+# `dim=1` divides the powers by their sum over the queries, which are axis $-2$ in our arrays. The second, `batch_joined`, joins batch and
+# words to one axis, so that two sentences of seven words become one of fourteen.
 
 # %% id="spot-attend" tags=["hide-input"]
 from attn_course.reference import attention
@@ -189,9 +188,10 @@ def batch_joined(q, k, v):
 
 # %% [markdown] id="spot-predict"
 # For a batch all three return arrays of the same shape, so shapes cannot judge them. We use two tests. `our_number` takes our sentence as a
-# batch of one and returns the second number of the output for "cat", which must be 1.50. `first_copy_stays` takes the sentence twice.
-# Then it triples all numbers of the second copy, and asks whether the first copy keeps its outputs, as it must by
-# {eq}`batched-attention`. **Predict** which function fails which test.
+# batch of one, and returns the second number of the output for "cat", which must be 1.50. `first_copy_stays` takes a batch of two copies of
+# the sentence. Then it triples all queries, keys and values of the second copy. By {eq}`batched-attention` the outputs of the first copy
+# must stay as they are. **Predict** which function fails which test.
+
 
 # %% id="spot-table" tags=["predicted"]
 def our_number(f):
@@ -204,10 +204,13 @@ def first_copy_stays(f):
     return np.allclose(f(*twice)[0], f(*other)[0])
 
 
-print("                      our number  first copy stays")
-for f in (softmax_over_queries, batch_joined):
-    print(f"{f.__name__:21} {our_number(f):10.2f}  {first_copy_stays(f)}")
-print(f"{'attend':21} {our_number(attend):10.2f}  {first_copy_stays(attend)}")
+suspects = {  # add any other here
+    "attend": attend,
+    "softmax_over_queries": softmax_over_queries,
+    "batch_joined": batch_joined,
+}
+for name, f in suspects.items():
+    print(f"{name:20}  {our_number(f):.2f}  first copy stays: {first_copy_stays(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # `softmax_over_queries` fails the first test. Its 2.93 is more than any word tells, so it cannot be an average of what they tell. But it
@@ -215,8 +218,8 @@ print(f"{'attend':21} {our_number(attend):10.2f}  {first_copy_stays(attend)}")
 # in a batch of one there is nothing to join. So we need both tests.
 
 # %% [markdown] id="spot-seen"
-# To see the weights themselves, we let the identity matrix $I$ take the place of the values, since
-# $P I = P$. Beside each row stands its sum:
+# To see the weights themselves, we let the identity matrix $I$ take the place of the values, since $P I = P$. Beside each row stands its
+# sum:
 
 # %% id="spot-figure"
 maps = {
@@ -236,10 +239,10 @@ figures.weights_by(maps, words)
 # %% [markdown] id="real"
 # ## Does your function run a language model?
 #
-# SmolLM2-135M continues a text, one token (a word or part of one) at a time.
-# It has 30 layers of nine heads each, which make queries, keys and values with matrices that they have learned, and then call the function
-# that we name. The heads stand where the batch stood. Only the newest token asks, so the queries have the shape (9, 1, 64), and the keys and
-# values of all $T_k$ tokens so far have the shape (9, $T_k$, 64). The scores stay below 40 in size.
+# SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries, keys and values for nine
+# heads, with matrices that it has learned, and then calls the function that we name. The heads stand where the batch stood. Only the newest
+# token asks, with one query of 64 numbers in each head, so the queries have the shape (9, 1, 64). The keys and values of all $T_k$ tokens
+# so far have the shape (9, $T_k$, 64). The scores stay below 40 in size, so no power overflows.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -258,8 +261,8 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
 # one stored step only.
 #
-# And with the line of 2022? Before the model tries it, we take our own sentence with a single query, that of "it", since in the model one
-# token asks at a time. **Predict** the seven weights that `softmax_over_queries` gives.
+# And with the line of 2022? Before the model tries it, we take our sentence with a single query, as in the model: that of "it". **Predict**
+# the seven weights that `softmax_over_queries` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -296,7 +299,7 @@ verify_lesson("attention")
 #
 # - Attention is scores, a softmax of each row over the keys, and an average of the values.
 # - A number made by hand finds a wrong axis, and a changed second sentence finds a mixed batch. Try both tests on the attention of your
-#   project, or on what a chatbot gives you. It may pass and still have other mistakes.
+#   project, or on what a chatbot gives you. What passes both may still have other mistakes.
 #
 # Is the line wrong? Yes, and one number made by hand says so, while good pictures prove little. But how did the matrices of the
 # language model learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine
@@ -305,8 +308,9 @@ verify_lesson("attention")
 # %% [markdown] id="layer"
 # ## Deeper: why may training not tell?
 #
-# We have not trained the model of 2022, but a small layer shows what is possible. Its pictures have four independent, standard normal pixels. A row of $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The matrices
-# $W_Q$, $W_K$ and $W_V$ stand side by side in the 4 + 4 + 1 columns of `w`.
+# We have not trained the model of 2022, but a small layer shows what is possible. Its pictures have four independent, standard normal
+# pixels. A row of $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The matrices $W_Q$, $W_K$ and $W_V$ stand side by side
+# in the 4 + 4 + 1 columns of `w`.
 
 # %% id="train-code"
 import torch
@@ -349,9 +353,10 @@ for job, wanted in jobs.items():
         print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# Only at the brightest pixel, and from all three starts. Opposite pixels can be learned with the wrong axis, because there each key is wanted
-# by one query, which can get its whole weight. Over ten starts the mean error was 0.015 with the wrong axis and 0.006 with the right one. For
-# the brightest pixel, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the scores drop out:
+# Only at the brightest pixel, and from all three starts. Opposite pixels can be learned with the wrong axis, because there each key is
+# wanted by one query, which can get its whole weight. Over ten starts the mean error was 0.015 with the wrong axis and 0.006 with the right
+# one. For the brightest pixel, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the
+# scores drop out:
 #
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
@@ -466,9 +471,15 @@ check("same-output-other-values", my_values)
 
 # %% [markdown] id="fade"
 # How much of one word is left in a book of 100,000 tokens? The weights of a query sum to 1, so every further key takes something from the
-# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets
-# $1097 / (1097 + 99) \approx 0.92$ of the weight, beside 99,999 about a hundredth. Which lead $\Delta$ would keep the share $p$ among $n$
-# keys? We solve for $e^\Delta$ and take logarithms. For $0 < p < 1$
+# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$.
+
+# %% id="fade-code"
+for n in (100, 1000, 100_000):
+    share = np.exp(7) / (np.exp(7) + n - 1)
+    print(f"{n:6d} keys: the leading one gets {share:.2f} of the weight")
+
+# %% [markdown] id="fade-lead"
+# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$ and take logarithms. For $0 < p < 1$
 #
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$

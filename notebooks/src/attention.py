@@ -7,7 +7,7 @@
 # attn = attn.softmax(dim=1)
 # ```
 #
-# Should the axis be 2? The reader had trained a model that draws, with either axis, and reported pictures about equally good.
+# Should `dim`, the axis, be 2? The reader had trained a model that draws, with either axis, and reported pictures about equally good.
 # **Is the line wrong, and how would you know?**
 #
 # You work attention out by hand, write it for batches, put the line on trial, and let your own function write English.
@@ -17,9 +17,9 @@
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# To judge the line we want a number that no program made. In attention a word asks all words of its sentence, and gets an average of what
-# they hand on, in which those that fit count most. In *The cat sat because it was tired* we give each word four numbers. Then "cat" asks:
-# who tells something about me?
+# To judge the line we want a number that no program made. In attention a word asks all words of its sentence and averages what they hand
+# on, and those that fit its question count most. In *The cat sat because it was tired* we give each word four numbers. Then "cat" asks: who
+# tells something about me?
 
 # %% id="who-code"
 import numpy as np
@@ -40,12 +40,12 @@ for word, key in zip(words, K, strict=True):
 
 # %% [markdown] id="who-asks"
 # The four numbers of a word are its **key**, what it shows to those who ask. The first three say how alive the word is, how much it tells
-# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth is for "it", which looks for somebody
-# alive rather than for a deed.
+# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth, alive minus tells, is for "it", which
+# looks for somebody alive rather than for a deed.
 #
 # What a word asks for is its **query**. The query of "cat", $q = (0, 2, 0, 0)$, counts the second number of a key twice and ignores the
-# others. The dot product says how well query and key fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words. Of a whole
-# attention layer we build the lit part:
+# others. The dot product says how well query and key fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words. We build
+# the lit part of this attention layer:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -57,7 +57,7 @@ figures.machine()
 # Is a dot product of 4 much? A key has $d_k$ entries, so the dot product adds $d_k$ terms $q_a k_a$. Suppose that all entries of $q$ and
 # $k$ are independent, with mean 0 and variance 1. Then each term has mean 0 and variance 1, too. As variances of independent terms add, the
 # dot product has variance $d_k$, and its typical size is $\sqrt{d_k}$. We divide by this root, so that chance alone makes no larger numbers
-# in a wide layer than in a narrow one. The result is the **score**. Here $d_k = 4$, so the scores are 2, 1 and 0.
+# at a large $d_k$ than at a small one. The result is the **score**. Here $d_k = 4$, so the scores are 2, 1 and 0.
 
 # %% [markdown] id="by-hand-weights"
 # Next the seven scores become shares of a whole. The **weight** of a word is $e$ to the power of its score, divided by the sum of all seven
@@ -81,8 +81,8 @@ figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 # $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$. This is the number that we trust.
 
 # %% [markdown] id="one-query"
-# The same steps work for any query $q$, and for $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, which are the rows of $K$ and
-# $V$:
+# These steps (scores, weights, average) work for any query $q$, and for $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, which
+# are the rows of $K$ and $V$:
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
@@ -104,8 +104,10 @@ print("X W_K is our K:", np.array_equal(X @ W_K, K))
 print('the queries of "cat" and "it":', Q[1], Q[4])
 
 # %% [markdown] id="scores"
-# So "it" asks for a word that is alive, does not tell and is not open, which only "cat" is. Let $q_i$ be row $i$ of $Q$, which has $T_q$
-# rows. The columns of $K^\top$ are the keys, so one product makes all scores:
+# The row of "it" in $X$ is $(0, 0, 2)$, so its query is twice the third row of $W_Q$. This query asks for somebody alive, not telling and
+# not open.
+#
+# Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
@@ -188,8 +190,8 @@ def batch_joined(q, k, v):
 
 # %% [markdown] id="spot-predict"
 # For a batch all three return arrays of the same shape, so shapes cannot judge them. We use two tests. `our_number` takes our sentence as a
-# batch of one, and returns the second number of the output for "cat", which must be 1.50. `first_copy_stays` takes a batch of two copies of
-# the sentence. Then it triples all queries, keys and values of the second copy. By {eq}`batched-attention` the outputs of the first copy
+# batch of one, and returns the second number of the output for "cat", which should be 1.50. `first_copy_stays` takes a batch of two copies
+# of the sentence. Then it triples all queries, keys and values of the second copy. By {eq}`batched-attention` the outputs of the first copy
 # must stay as they are. **Predict** which function fails which test.
 
 
@@ -229,8 +231,8 @@ maps = {
 figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
-# On the left each row sums to 1, and the row of "it" is bright at "cat": the pronoun has found its noun. On the right each key shares out a
-# weight of 1 among the queries, so each column sums to 1. Nothing holds a row to 1, and that of "cat" collects 2.18.
+# On the left each row sums to 1, and in the row of "it" the cat has 0.95: the pronoun has found its noun. On the right each key shares out
+# a weight of 1 among the queries, so each column sums to 1. Nothing holds a row to 1, and the row of "cat" collects 2.18.
 #
 # So the line of 2022 is wrong, and one number made by hand shows it. In that code the keys are axis 2, so `dim=2` is right. "That's a typo
 # and a big bug!" answered the author. And the pictures? A layer can learn some jobs with the wrong axis, too, as the first *Deeper* section
@@ -240,9 +242,9 @@ figures.weights_by(maps, words)
 # ## Does your function run a language model?
 #
 # SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries, keys and values for nine
-# heads, with matrices that it has learned, and then calls the function that we name. The heads stand where the batch stood. Only the newest
-# token asks, with one query of 64 numbers in each head, so the queries have the shape (9, 1, 64). The keys and values of all $T_k$ tokens
-# so far have the shape (9, $T_k$, 64). The scores stay below 40 in size, so no power overflows.
+# heads, with matrices that it has learned, and then calls the function that we name. In the arrays the heads stand where the batch stood.
+# Only the newest token asks, with one query of 64 numbers in each head, so the queries have the shape (9, 1, 64). The keys and values of
+# all $T_k$ tokens so far have the shape (9, $T_k$, 64). The scores stay below 40 in size, so no power overflows.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -261,8 +263,8 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
 # one stored step only.
 #
-# And with the line of 2022? Before the model tries it, we take our sentence with a single query, as in the model: that of "it". **Predict**
-# the seven weights that `softmax_over_queries` gives.
+# And with the line of 2022? Before the model tries it, we take our sentence and let only "it" ask, as only the newest token asks in the
+# model. **Predict** the seven weights that `softmax_over_queries` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -370,8 +372,8 @@ for job, wanted in jobs.items():
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# Both keys point in the direction of the query, and the longer one wins. Here $-k_1$ would find $k_1$. But now let $k_1 = (1, 0)$ lie
-# halfway between $k_2 = (4, 3)$ and $k_3 = (-2, -3)$, and choose any query. **Predict** the largest weight that $k_1$ can get.
+# Both keys point in the direction of the query, and the longer one wins. Here the query $-k_1$ would find $k_1$. But now let $k_1 = (1, 0)$
+# lie halfway between $k_2 = (4, 3)$ and $k_3 = (-2, -3)$, and choose any query. **Predict** the largest weight that $k_1$ can get.
 
 # %% id="near-code" tags=["predicted"]
 plane_keys = np.array([[1.0, 0.0], [4.0, 3.0], [-2.0, -3.0]])
@@ -384,8 +386,8 @@ print(f"10,000 queries: the largest weight of k_1 is {p[:, 0].max():.3f}")
 # $\sqrt{ab}$. As $(\sqrt a - \sqrt b)^2 \ge 0$, this is at most half of $a + b$, and so at most a third of $a + b + \sqrt{ab}$.
 
 # %% [markdown] id="plane"
-# Let the values be $1$, $-1$ and $0.4$. The left picture shows the output for each query of a plane: it has no region for $k_1$. On the
-# right all keys have the length 5, and each has a region:
+# Let the values be $1$, $-1$ and $0.4$. The pictures show the output for each query of a plane. On the left no output is near 1,
+# the value of $k_1$. On the right all keys have the length 5, and each value is nearly reached:
 
 # %% id="plane-figure"
 axis = np.linspace(-6.0, 6.0, 121)
@@ -404,13 +406,13 @@ figures.query_plane(axis, maps, plane_values[:, 0])
 # \label{lead-of-own-key}$$
 #
 # If all keys are equally long, the last bracket is 0, and no other key gets ahead. But the lead may be small. Keys of length 1 are at
-# most 2 apart, so none leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
+# most 2 apart, so no key leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
 # times the weight.
 
 # %% [markdown] id="slope"
-# Can training move a query from one key to another? Keep keys and values, and move $q$. Then score $j$
-# has the slope $k_j / \sqrt{d_k}$, and by {eq}`weighted-mean-derivative` the slope of the output is the **covariance** of the values and
-# these slopes under the weights. With vectors as columns it reads
+# Can training move a query from one key to another? Keep keys and values, and move $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$,
+# and by {eq}`weighted-mean-derivative` the slope of the output is the **covariance** of the values and these slopes under the weights. With
+# vectors as columns it reads
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$

@@ -1,46 +1,51 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# In *The cat sat because it was tired*, attention is how "it" finds the cat: it scores how well each word fits, a softmax turns the scores
-# into shares, and with these it averages what the words hand on.
-#
-# In 2022 a reader of annotated papers stopped at this line, for scores with the axes (batch, query, key, head):
+# In 2022 a reader of annotated papers stopped at this line of an attention layer:
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The reader had trained a model that draws pictures, with axis 1 and with axis 2, and reported pictures about equally good.
+# Should `dim`, the axis, be 2? The reader had trained a model that draws, with either axis, and reported pictures about equally good.
 # **Is the line wrong, and how would you know?**
 #
-# **You need** matrix products, $e^x$, NumPy. **Time:** 58 minutes.
+# You work attention out by hand, write it for batches, put the line on trial, and let your own function write English.
+#
+# **You need** matrix products, $e^x$, NumPy. **Time:** 48 minutes.
 
 # %% [markdown] id="who"
 # ## A number that we trust
 #
-# We want a number that no program made. So we say by hand how alive each word is, how much it says about what somebody does or is, and how
-# much it waits for another, as "it" does.
+# To judge the line we want a number that no program made. In attention a word asks all words of its sentence and averages what they hand
+# on, and those that fit its question count most. In *The cat sat because it was tired* we give each word four numbers. Then "cat" asks: who
+# tells something about me?
 
 # %% id="who-code"
 import numpy as np
 
-words = ["the", "cat", "sat", "because", "it", "was", "tired"]
-lives = np.array([0.0, 2, 0, 0, 0, 0, 1])  # only "cat", and a little "tired"
-tells = np.array([0.0, 0, 2, 0, 0, 1, 2])
-waits = np.array([1.0, 0, 0, 0, 2, 0, 0])
-
-X = np.stack([lives, tells, waits], axis=1)  # a word in each row
-W_K = np.array([[1.0, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
-K = X @ W_K  # a key in each row
+keys = {  # alive, tells, open, alive - tells
+    "the": [0, 0, 1, 0],
+    "cat": [2, 0, 0, 2],
+    "sat": [0, 2, 0, -2],
+    "because": [0, 0, 0, 0],
+    "it": [0, 0, 2, 0],
+    "was": [0, 1, 0, -1],
+    "tired": [1, 2, 0, -1],
+}
+words, K = list(keys), np.array([*keys.values()], dtype=float)
 q = np.array([0.0, 2, 0, 0])  # what "cat" asks for
 for word, key in zip(words, K, strict=True):
-    print(f"{word:8}", *(f"{entry:2.0f}" for entry in key), f"   q . k = {q @ key:.0f}")
+    print(f"{word:8} fits {q @ key:.0f}")
 
 # %% [markdown] id="who-asks"
-# A **key** is what a word shows to those who ask. The matrix $W_K$ makes it from the word: it keeps the three numbers and adds a fourth,
-# the first minus the second, because "it" will look for somebody alive and not for a deed. A **query** is what a word asks for. This one
-# belongs to "cat", which wants to know what the cat does or is, so it counts the second number twice and ignores the others. The dot
-# product says how well a key fits. Of this layer we build the lit part:
+# The four numbers of a word are its **key**, what it shows to those who ask. The first three say how alive the word is, how much it tells
+# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth, alive minus tells, is for "it", which
+# looks for somebody alive rather than for a deed.
+#
+# What a word asks for is its **query**. The query of "cat", $q = (0, 2, 0, 0)$, counts the second number of a key twice and ignores the
+# others. The dot product says how well query and key fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words. We build
+# the lit part of this attention layer:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -49,50 +54,66 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is a dot product of 4 much? That depends on $d_k$, the number of entries of a key, since so many products are added. If all entries of $q$
-# and $k$ are independent, with mean 0 and variance 1, each product $q_a k_a$ has mean 0 and variance 1, too, and variances of independent
-# terms add:
-#
-# $$\mathrm{Var}[q \cdot k] = \sum_{a=1}^{d_k} \mathrm{Var}[q_a k_a] = d_k$$
-#
-# So the dot product of two such vectors is typically about $\sqrt{d_k}$ in size. We divide by this root, so that chance alone makes no
-# larger scores in a wide layer than in a narrow one. Here $d_k = 4$, and **score** from now on means the divided number: 2, 1 or 0.
+# Is a dot product of 4 much? A key has $d_k$ entries, so the dot product adds $d_k$ terms $q_a k_a$. Suppose that all entries of $q$ and
+# $k$ are independent, with mean 0 and variance 1. Then each term has mean 0 and variance 1, too. As variances of independent terms add, the
+# dot product has variance $d_k$, and its typical size is $\sqrt{d_k}$. We divide by this root, so that chance alone makes no larger numbers
+# at a large $d_k$ than at a small one. The result is the **score**. Here $d_k = 4$, so the scores are 2, 1 and 0.
 
 # %% [markdown] id="by-hand-weights"
-# Next, the scores become shares of a whole. The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where
-# $e^2 \approx 7.4$ and $e \approx 2.7$. This step is the **softmax**. No power is negative, and whoever leads by 1 gets $e$ times as much.
-# Each word also has a **value**, numbers that it hands on, here its own three, and the output averages the values with these weights.
+# Next the seven scores become shares of a whole. The **weight** of a word is $e$ to the power of its score, divided by the sum of all seven
+# powers. This step is the **softmax**. With $e \approx 2.7$ and $e^2 \approx 7.4$ you can do it on paper.
+#
+# Each word also has a **value**, the numbers that it hands on. Here the value is the first three numbers of the key. The output for "cat"
+# is the average of the seven values with the seven weights.
+#
 # **Predict** which share the four words with score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
-V = X  # a value in each row
+V = K[:, :3]  # a value in each row: alive, tells, open
 powers = np.exp(K @ q / np.sqrt(4))
 weights = powers / powers.sum()
 figures.one_query(words, q, K, K @ q, weights, V, weights @ V)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# The four words get 0.19, although they have nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. The seven
-# powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5, and $4 / 21.5 \approx 0.19$. "Sat" and "tired" get
-# $7.4 / 21.5 \approx 0.344$ each, the number that we trust. The output tells $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
+# The seven powers are 7.4 twice, 2.7 once and 1 four times, in all 21.5. So the four words get $4 / 21.5 \approx 0.19$, although they have
+# nothing that "cat" asked for: a score of 0 is not a weight of 0, since $e^0 = 1$. "Sat" and "tired" get $7.4 / 21.5 \approx 0.344$ each,
+# and "was" gets $2.7 / 21.5 \approx 0.126$. The second number of the output says how much is told about the cat:
+# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$. This is the number that we trust.
 
 # %% [markdown] id="one-query"
-# When any query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, the rows of $K$ and $V$, the steps read
+# These steps (scores, weights, average) work for any query $q$, and for $T_k$ keys $k_1, k_2, \ldots$ with values $v_1, v_2, \ldots$, which
+# are the rows of $K$ and $V$:
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 
 # %% [markdown] id="all-queries"
-# ## From one query to a batch
+# ## From one word to a batch
 #
-# The line of 2022 works on many queries of many pictures. A layer makes queries, keys and values as we made the keys: $Q = X W_Q$,
-# $K = X W_K$ and $V = X W_V$, with three matrices that it learns. Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of
-# $K^\top$ are the keys, so one product makes all scores:
+# The line of 2022 works on many queries at once, so now every word asks. From a matrix $X$ with a row for each word a layer makes queries,
+# keys and values, with three matrices that it learns: $Q = X W_Q$, $K = X W_K$ and $V = X W_V$. We choose ours by hand. A row of our $X$
+# holds alive, tells and open. $W_V$ is the identity matrix, $W_K$ appends alive minus tells, and the rows of $W_Q$ say what an alive, a
+# telling and an open word ask for:
+
+# %% id="all-queries-code"
+X = V  # alive, tells, open
+W_Q = np.array([[0.0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
+W_K = np.array([[1.0, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0]])
+Q = X @ W_Q
+print("X W_K is our K:", np.array_equal(X @ W_K, K))
+print('the queries of "cat" and "it":', Q[1], Q[4])
+
+# %% [markdown] id="scores"
+# The row of "it" in $X$ is $(0, 0, 2)$, so its query is twice the third row of $W_Q$. This query asks for somebody alive, not telling and
+# not open.
+#
+# Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
-# A batch puts one more axis in front, and several heads (attentions side by side, each with its own scores) yet another. So here, unlike in
-# the line of 2022, positions and features are always the last two axes. NumPy's `@` takes matrix products over the last two and carries
-# the leading ones along; `a.swapaxes(-1, -2)` exchanges the last two.
+# A batch of sentences puts one more axis in front, and the heads of a layer (several attentions side by side) yet another. So we count axes
+# from the end: the last two are always the words and their numbers. NumPy's `@` takes matrix products over the last two axes and carries
+# the others along. `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: scores for any batch** (task {task}`all-scores` of the exercises). {turn}`all-scores`
@@ -107,14 +128,25 @@ check("all-scores", my_scores)
 #     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
 # ```
 
+# %% [markdown] id="weights"
+# Row $i$ of the scores belongs to query $i$. The softmax of this row gives the weights of the query, which sum to 1 over the keys:
+#
+# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
+#
+# With these weights output $i$ averages the values:
+#
+# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
+
 # %% [markdown] id="matrix"
-# Row $i$ of the scores belongs to one query, and its softmax is row $i$ of a matrix $P$ of weights. Entry $c$ of output $i$ is row $i$ of
-# $P$ times column $c$ of $V$. So all outputs together are $P\,V$, and with a softmax of each row this is the first equation of the
-# Transformer paper:
+# Let $P$ be the matrix of all weights, and $Z$ the matrix whose rows are the outputs. Then entry $c$ of output $i$ is row $i$ of $P$ times
+# column $c$ of $V$, so all outputs together are $P\,V$. With a softmax of each row this is the first equation of the Transformer paper:
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
 # Here $Q$ is $(T_q, d_k)$, $K$ is $(T_k, d_k)$ and $V$ is $(T_k, d_v)$, so $P$ is $(T_q, T_k)$ and $Z$ is $(T_q, d_v)$.
+# In a batch each example $b$ is a problem of its own, which sees nothing of the others:
+#
+# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention** (task {task}`attention-of-batches` of the exercises), which may call your `my_scores`. {turn}`attention-of-batches`
@@ -134,86 +166,153 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## The line on trial
 #
-# Your function is called `attend` from here on. Two suspects claim to compute the same. In `one` the powers are divided by their sum over
-# the queries, which are axis $-2$ here and were axis 1 in the line of 2022. In `two`, batch and positions are joined to one axis.
+# From here on `attend` is your function, or the course's as long as yours is not written. Two suspects claim to compute the same as
+# `attend`. The first, `softmax_over_queries`, is the line of 2022. In that code the scores had the axes (batch, query, key, head), so
+# `dim=1` divides the powers by their sum over the queries, which are axis $-2$ in our arrays. The second, `batch_joined`, joins batch and
+# words to one axis, so that two sentences of seven words become one of fourteen.
 
-# %% id="spot-code"
+# %% id="spot-attend" tags=["hide-input"]
 from attn_course.reference import attention
 
-unwritten = my_batched_attention is ...  # then the course's stands in
-attend = attention if unwritten else my_batched_attention
+attend = attention if my_batched_attention is ... else my_batched_attention
 
 
-def one(q, k, v):
+# %% id="spot-code"
+def softmax_over_queries(q, k, v):
     powers = np.exp(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
     return (powers / powers.sum(axis=-2, keepdims=True)) @ v
 
 
-def two(q, k, v):
+def batch_joined(q, k, v):
     flat = [a.reshape(-1, a.shape[-1]) for a in (q, k, v)]
     return attend(*flat).reshape(len(q), -1, v.shape[-1])
 
 
-# %% [markdown] id="spot-charge"
-# For three axes all return arrays of the same shape, so shapes cannot judge them. But the sum of a softmax must run over the keys:
-#
-# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
-#
-# So output $i$ averages the values:
-#
-# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
-#
-# And if $b$ stands for all leading axes together, nothing may mix two different $b$:
-#
-# $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
-
 # %% [markdown] id="spot-predict"
-# Two tests follow. In the first, for {eq}`attention-weights`, the batch is our sentence alone. All seven words ask, with a $W_Q$ made by
-# hand, too. The values are the identity matrix. As $P I = P$, the output is the weights, and "cat" must give "sat" 0.344. The second, for
-# {eq}`batched-attention`, takes the sentence twice, changes the keys of the second copy, and checks that the first keeps its outputs.
-# **Predict** which function fails which test.
+# For a batch all three return arrays of the same shape, so shapes cannot judge them. We use two tests. `our_number` takes our sentence as a
+# batch of one, and returns the second number of the output for "cat", which should be 1.50. `first_copy_stays` takes a batch of two copies
+# of the sentence. Then it triples all queries, keys and values of the second copy. By {eq}`batched-attention` the outputs of the first copy
+# must stay as they are. **Predict** which function fails which test.
+
 
 # %% id="spot-table" tags=["predicted"]
-W_Q = np.array([[0.0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
-Q = X @ W_Q  # row 1 is q
+def our_number(f):
+    return f(Q[None], K[None], V[None])[0, 1, 1]  # the only sentence, "cat", tells
 
 
-def by_hand(f):
-    P = f(Q[None], K[None], np.eye(7)[None])  # a batch of one
-    return abs(P[0, 1, 2] - 0.344) < 0.001  # cat, sat
+def first_copy_stays(f):
+    twice = [np.stack([a, a]) for a in (Q, K, V)]
+    other = [np.stack([a, 3 * a]) for a in (Q, K, V)]
+    return np.allclose(f(*twice)[0], f(*other)[0])
 
 
-def alone(f):
-    before = f(np.stack([Q, Q]), np.stack([K, K]), np.stack([V, V]))
-    after = f(np.stack([Q, Q]), np.stack([K, 3 * K]), np.stack([V, V]))
-    return np.allclose(before[0], after[0])
-
-
-for name, f in {"attend": attend, "one": one, "two": two}.items():
-    print(f"{name:6}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
+suspects = {  # add any other here
+    "attend": attend,
+    "softmax_over_queries": softmax_over_queries,
+    "batch_joined": batch_joined,
+}
+for name, f in suspects.items():
+    print(f"{name:20}  {our_number(f):.2f}  first copy stays: {first_copy_stays(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The number by hand finds `one`, but not `two`, because in a batch of one there is nothing to join. The second test finds `two`, but not
-# `one`, which keeps its mistake inside each sentence. So we need both.
+# `softmax_over_queries` fails the first test. Its 2.93 is more than any word tells, so it cannot be an average of what they tell. But it
+# passes the second test, because its mistake stays inside each sentence. `batch_joined` fails the second test and passes the first, since
+# in a batch of one there is nothing to join. So we need both tests.
 
 # %% [markdown] id="spot-seen"
-# Here are the weights of `attend` and of `one`, and beside each row its sum. In the first, "it" has found the cat, with the weight 0.948:
+# To see the weights themselves, we let the identity matrix $I$ take the place of the values, since $P I = P$. Beside each row stands its
+# sum:
 
 # %% id="spot-figure"
-maps = {name: f(Q, K, np.eye(7)) for name, f in {"attend": attend, "one": one}.items()}
+maps = {
+    "softmax over keys": attend(Q, K, np.eye(7)),
+    "softmax over queries": softmax_over_queries(Q, K, np.eye(7)),
+}
 figures.weights_by(maps, words)
 
 # %% [markdown] id="spot-story"
-# In `one` each key shares out a weight of 1 among the queries, so nothing holds the row of a query to 1: that of "cat" collects 2.18. The
-# line of 2022 is wrong, and for this mistake a single number is enough. In that line the keys are axis 2, so `dim=2` is right. "That's a
-# typo and a big bug!" answered the author of the annotated papers.
+# On the left each row sums to 1, and in the row of "it" the cat has 0.95: the pronoun has found its noun. On the right each key shares out
+# a weight of 1 among the queries, so each column sums to 1. Nothing holds a row to 1, and the row of "cat" collects 2.18.
+#
+# So the line of 2022 is wrong, and one number made by hand shows it. In that code the keys are axis 2, so `dim=2` is right. "That's a typo
+# and a big bug!" answered the author. And the pictures? A layer can learn some jobs with the wrong axis, too, as the first *Deeper* section
+# shows.
+
+# %% [markdown] id="real"
+# ## Does your function run a language model?
+#
+# SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries, keys and values for nine
+# heads, with matrices that it has learned, and then calls the function that we name. In the arrays the heads stand where the batch stood.
+# Only the newest token asks, with one query of 64 numbers in each head, so the queries have the shape (9, 1, 64). The keys and values of
+# all $T_k$ tokens so far have the shape (9, $T_k$, 64). The scores stay below 40 in size, so no power overflows.
+
+# %% id="real-load" tags=["live"]
+from attn_course import language_model
+
+model = language_model()
+
+# %% id="real-writes"
+start = "The sun rises in the east and"
+pytorch = model.write(start, tokens=5)  # PyTorch's attention
+model.attend = attend  # yours, in all 30 layers
+yours = model.write(start, tokens=5)
+print(yours)
+print("the same words as with PyTorch's attention:", yours == pytorch)
+
+# %% [markdown] id="real-notice"
+# Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
+# one stored step only.
+#
+# And with the line of 2022? Before the model tries it, we take our sentence and let only "it" ask, as only the newest token asks in the
+# model. **Predict** the seven weights that `softmax_over_queries` gives.
+
+# %% id="real-break" tags=["predicted"]
+it = Q[4:5]  # a single query, that of "it"
+print("over queries:", softmax_over_queries(it, K, np.eye(7))[0])
+print("over keys:   ", attend(it, K, np.eye(7))[0].round(3))
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# All seven are 1. The sum over the queries has a single term here, so each power of $e$ is divided by itself. The output is the sum of all
+# values, whatever "it" asks for. With the softmax over the keys "cat" gets 0.948.
+
+# %% id="real-broken" tags=["live"]
+if model.is_here:
+    model.attend = softmax_over_queries
+    print(model.write(start, tokens=5))
+
+# %% [markdown] id="real-broken-notice"
+# On our machine the model went on with ",, the the (". Neither shapes nor pictures gave the wrong line away, but a model that was trained
+# with the right one shows it at once.
+
+# %% id="verify-lesson"
+verify_lesson("attention")
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | output |
+# |---|---|---|
+# | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
+# | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
+# | average of the values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - Attention is scores, a softmax of each row over the keys, and an average of the values.
+# - A number made by hand finds a wrong axis, and a changed second sentence finds a mixed batch. Try both tests on the attention of your
+#   project, or on what a chatbot gives you. What passes both may still have other mistakes.
+#
+# Is the line wrong? Yes, and one number made by hand says so, while good pictures prove little. But how did the matrices of the
+# language model learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine
+# backwards to find out.
 
 # %% [markdown] id="layer"
-# ## Would training have told us?
+# ## Deeper: why may training not tell?
 #
-# Then why were the pictures about equally good? We train a small layer, on pictures of four independent, standard normal pixels. A row of
-# $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The matrices $W_Q$, $W_K$ and $W_V$ stand side by side in the
-# 4 + 4 + 1 columns of `w`.
+# We have not trained the model of 2022, but a small layer shows what is possible. Its pictures have four independent, standard normal
+# pixels. A row of $X$ is a pixel, then four numbers, 0 except for a 1 at its place. The matrices $W_Q$, $W_K$ and $W_V$ stand side by side
+# in the 4 + 4 + 1 columns of `w`.
 
 # %% id="train-code"
 import torch
@@ -244,9 +343,9 @@ def error_after(start, axis, wanted):
 
 
 # %% [markdown] id="train-predict"
-# In one job each place must return the pixel of the opposite place (first and last, second and third), and in
-# the other the brightest of the four. The folded cell trains
-# from a given start and returns the mean squared error on 100,000 new pictures. **Predict** at which job the wrong axis fails.
+# The layer learns one of two jobs. In the first each place must return the pixel of the opposite place (first and last, second and third),
+# and in the second all must return the brightest pixel. The folded cell trains from a given start and returns the mean squared error
+# on 100,000 new pictures. **Predict** at which job the wrong axis fails.
 
 # %% id="train-run" tags=["predicted"]
 jobs = {"opposite": lambda x: x.flip(1), "brightest": lambda x: x.amax(1, keepdim=True)}
@@ -256,151 +355,25 @@ for job, wanted in jobs.items():
         print(f"{job:9}  axis {axis}:", *(f"{error:.2f}" for error in errors))
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# Only at the brightest, and from all three starts. Opposite pixels it can learn: over ten starts the mean error was 0.015 with the wrong
-# axis and 0.006 with the right one. There each key is wanted by one query, which can get its whole weight. For the brightest, add up all
-# outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the scores drop out:
+# Only at the brightest pixel, and from all three starts. Opposite pixels can be learned with the wrong axis, because there each key is
+# wanted by one query, which can get its whole weight. Over ten starts the mean error was 0.015 with the wrong axis and 0.006 with the right
+# one. For the brightest pixel, add up all outputs, {eq}`output-of-a-query`. As the weights of each key sum to 1 over the queries, the
+# scores drop out:
 #
 # $$\sum_i z_i = \sum_j \sum_i p_{ij}\, v_j = \sum_j v_j$$
 #
-# If all four are to return the value of the same key, the sum must be four times that value, but it is the sum of all values whatever the
-# scores.
-
-# %% [markdown] id="train-left"
-# Could longer training remove this error? Let $y$ be the brightest pixel and $\bar{z}$ the mean of the outputs. The mean of their squared
-# errors is the squared error of $\bar{z}$ plus their spread about it:
-#
-# $$\frac{1}{4} \sum_i (z_i - y)^2 = (\bar{z} - y)^2 + \frac{1}{4} \sum_i (z_i - \bar{z})^2 \ge (\bar{z} - y)^2$$
-#
-# Each value is a multiple of its pixel plus a constant of its place. So $\bar{z}$, which is the mean of the values here, is a multiple of
-# the mean pixel plus a constant. The best such line, found by least squares, has the error:
-
-# %% id="train-left-code"
-four = np.random.default_rng(0).normal(size=(100_000, 4))
-mean, brightest = four.mean(axis=1), four.max(axis=1)
-line = np.polyfit(mean, brightest, 1)
-print(f"{np.mean((np.polyval(line, mean) - brightest) ** 2):.2f}")
-
-# %% [markdown] id="train-story"
-# About this much was left, and with the wrong axis no training of this layer gets below it. Perhaps the pictures of 2022 were equally good
-# because their pixels wanted different keys; we have not trained that model.
-
-# %% [markdown] id="real"
-# ## Does your function run a language model?
-#
-# SmolLM2-135M has 30 layers with nine heads each. `language_model()` loads it and makes queries, keys and values with the matrices that it
-# has learned; each layer then calls the function that we name. Only the newest token, a word or part of one, asks: one query of 64 numbers
-# in each head, with heads in the place of the batch, so queries have the shape (9, 1, 64). Keys and values, (9, $T_k$, 64), are kept from
-# all tokens so far. The scores stay below 40 in size.
-
-# %% id="real-load" tags=["live"]
-from attn_course import language_model
-
-model = language_model()
-
-# %% id="real-writes"
-start = "The sun rises in the east and"
-pytorch = model.write(start, tokens=5)  # PyTorch's attention
-model.attend = attend  # yours, in all 30 layers
-yours = model.write(start, tokens=5)
-print(yours)
-print("the same words as with PyTorch's attention:", yours == pytorch)
-
-# %% [markdown] id="real-notice"
-# Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
-# one stored step only. And with `one`? Try our sentence first, with a single query, as in the model. **Predict** the seven weights that
-# `one` gives.
-
-# %% id="real-break" tags=["predicted"]
-it = Q[4:5]  # a single query, that of "it"
-print("weights by one:  ", one(it, K, np.eye(7))[0])
-print("weights as wanted:", attend(it, K, np.eye(7))[0].round(3))
-
-# %% [markdown] id="real-answer" tags=["answer"]
-# All are 1: a column of the scores has a single entry here, so each power of $e$ is divided by itself. The output is the sum of all values,
-# whatever the query.
-
-# %% id="real-broken" tags=["live"]
-if model.is_here:
-    model.attend = one
-    print(model.write(start, tokens=5))
-
-# %% [markdown] id="real-broken-notice"
-# On our machine `one` wrote ",, the the (". On opposite pixels three trainings hid the wrong axis; this model, trained with the right one,
-# shows it at once.
-
-# %% [markdown] id="own"
-# ## Try anybody's attention
-#
-# But can we trust our tests? A third suspect averages the values over the batch before it attends. **Predict** what `by_hand` and `alone`
-# say of it.
-
-
-# %% id="own-third" tags=["predicted"]
-def three(q, k, v):
-    return attend(q, k, np.broadcast_to(v.mean(axis=0), v.shape))
-
-
-print(f"three  by hand: {by_hand(three)}  alone: {alone(three)}")
-
-# %% [markdown] id="own-answer" tags=["answer"]
-# Both say True, although each sentence now gets the values of all. In a batch of one the mean is the value itself, and `alone` gives the
-# second copy the same values.
-
-# %% [markdown] id="own-try"
-# Go back to `alone`, change one argument of the second call so that it catches `three`, and run the cells from there again. In our version
-# below, which needs only PyTorch, the second copy gets other keys and values. Add the attention of your project, or what a chatbot gives
-# you, as a function of queries, keys and values (batch, position, feature). It may pass and still have other mistakes.
-
-# %% id="own-code"
-import torch
-
-pytorch = torch.nn.functional.scaled_dot_product_attention
-suspects = {  # add any other here
-    "PyTorch": pytorch,
-    "three": lambda q, k, v: pytorch(q, k, v.mean(0).expand_as(v)),
-}
-k = torch.tensor([[0.0, 2, 0, 1], [1, 1, 0, 0], [0, 0, 3, 0]])  # three keys, d_k = 4
-q = torch.tensor([[0.0, 2, 0, 0], [1, 0, 1, 0]])  # the first has the scores 2, 1, 0
-number = 0.665  # by hand: 7.39 / (7.39 + 2.72 + 1), its weight for the first key
-twice, same, other = (torch.stack(pair) for pair in ([q, q], [k, k], [k, 3 * k]))
-for name, f in suspects.items():
-    found = f(q[None], k[None], torch.eye(3)[None])[0, 0, 0].item()
-    kept = torch.allclose(f(twice, same, same)[0], f(twice, other, other)[0])
-    print(f"{name:7}  by hand: {abs(found - number) < 0.001}  alone: {kept}")
-
-# %% id="verify-lesson"
-verify_lesson("attention")
-
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula | output |
-# |---|---|---|
-# | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
-# | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
-# | average of the values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - Attention is scores, a softmax of each row and an average of the values.
-# - A number by hand and a second sentence, with other keys and values, find the three mistakes shown here.
-# - The softmax runs over the keys. With a softmax over the queries a layer may still learn a job where no two queries want the same key.
-#
-# Is the line wrong? Yes, and one number made by hand says so, while training may not. But how did the matrices of the language model
-# learn? After the [exercises](../work/ex_{lesson}`attention`_attention.ipynb), lesson {lesson}`gradients` runs the machine backwards to
-# find out.
+# Each value is a multiple of its pixel plus a constant of its place. So the sum of the outputs can follow only the sum of the pixels, while
+# it would have to be four times the brightest. No training of this layer mends that.
 
 # %% [markdown] id="near"
-# ## Deeper: can a query find every key, and learn to?
+# ## Deeper: can a query find every key?
 #
-# One might expect that a query that equals a key returns about the value of that key. Two keys refute it:
+# One might expect that a query equal to a key returns about the value of that key. Two keys refute it:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# Both keys point in the direction of the query, and the longer one wins. At least the query $-k_1$ finds $k_1$ here. Now let
-# $k_1 = (1, 0)$ lie halfway between $k_2 = (4, 3)$ and $k_3 = (-2, -3)$. You may choose any query. **Predict** the largest weight that
-# $k_1$ can get.
+# Both keys point in the direction of the query, and the longer one wins. Here the query $-k_1$ would find $k_1$. But now let $k_1 = (1, 0)$
+# lie halfway between $k_2 = (4, 3)$ and $k_3 = (-2, -3)$, and choose any query. **Predict** the largest weight that $k_1$ can get.
 
 # %% id="near-code" tags=["predicted"]
 plane_keys = np.array([[1.0, 0.0], [4.0, 3.0], [-2.0, -3.0]])
@@ -413,8 +386,8 @@ print(f"10,000 queries: the largest weight of k_1 is {p[:, 0].max():.3f}")
 # $\sqrt{ab}$. As $(\sqrt a - \sqrt b)^2 \ge 0$, this is at most half of $a + b$, and so at most a third of $a + b + \sqrt{ab}$.
 
 # %% [markdown] id="plane"
-# Let the values be $1$, $-1$ and $0.4$. The left picture shows the output for each query of a plane: it has no region for $k_1$. On the
-# right all keys are stretched or shrunk to the length 5.
+# Let the values be $1$, $-1$ and $0.4$. The pictures show the output for each query of a plane. On the left no output is near 1,
+# the value of $k_1$. On the right all keys have the length 5, and each value is nearly reached:
 
 # %% id="plane-figure"
 axis = np.linspace(-6.0, 6.0, 121)
@@ -427,19 +400,19 @@ for name, k in maps.items():
 figures.query_plane(axis, maps, plane_values[:, 0])
 
 # %% [markdown] id="own-key"
-# Why does equal length help? At $q = k_i$ the own key leads another one by
+# Why does equal length help? At $q = k_i$ the dot product with $k_i$ leads that with another key by
 #
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
 #
 # If all keys are equally long, the last bracket is 0, and no other key gets ahead. But the lead may be small. Keys of length 1 are at
-# most 2 apart, so none leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
-# times the weight. Henry et al. (2020), who use such queries and keys, multiply by a learned number instead of dividing.
+# most 2 apart, so no key leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
+# times the weight.
 
 # %% [markdown] id="slope"
-# Can training lead a query to another key? A loss says which way to go only through the slope of the output. Keep keys and values, and move
-# $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$. By {eq}`weighted-mean-derivative`, the slope of a weighted mean, that of the output
-# is the **covariance** of the values and these slopes under the weights. With vectors as columns it reads
+# Can training move a query from one key to another? Keep keys and values, and move $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$,
+# and by {eq}`weighted-mean-derivative` the slope of the output is the **covariance** of the values and these slopes under the weights. With
+# vectors as columns it reads
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
@@ -456,10 +429,8 @@ for length in (1.0, 2.0, 4.0, 8.0):
     print(f"length {length:.0f}: k_1 has the weight {p[0, 0]:.8f}, slope {norm:.8f}")
 
 # %% [markdown] id="slope-read"
-# At eight times the length the slope is less than a millionth of what it was. A query of twice the length has twice the scores, so the
-# ratio of two weights is squared. Where one key has nearly all the weight, little is left to vary, and a loss can hardly tell the query
-# that there are other keys. The division by $\sqrt{d_k}$ is meant to keep a new model out of such flat regions. Make the query longer,
-# step by step: where does the output stop moving?
+# At eight times the length the slope is less than a millionth of what it was. Where one key has nearly all the weight, little is left to
+# vary, and a loss can hardly tell the query of other keys. Make the query longer, step by step: where does the output stop moving?
 
 # %% id="near-alive"
 from attn_course import alive
@@ -468,40 +439,17 @@ alive("attention-of-one-query")
 
 # %% [markdown] id="steepest"
 # The slope cannot be very large either. A covariance is at most the product of two standard deviations, and each of these at most half of
-# the diameter, which is the largest distance between two rows. So its spectral norm is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In
-# self-attention, where the input moves $K$ and $V$ too, there need be no bound for all inputs (Kim et al., 2021).
-
-# %% [markdown] id="fade"
-# ## Deeper: is the right line enough for a book?
-#
-# Our sentence has seven words, and a book 100,000 tokens. The weights of a query sum to 1, so every further key takes something from the
-# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$. Beside 99 others this key gets
-# $1097 / (1097 + 99) \approx 0.92$ of the weight, beside 99,999 about a hundredth.
-
-# %% [markdown] id="fade-read"
-# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$, which is $(n - 1)\, p / (1 - p)$, and take
-# logarithms. For $0 < p < 1$
-#
-# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
-#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
-#
-# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$ over equal others, and with
-# each doubling of the text about $\ln 2 \approx 0.7$ more. Where queries and keys keep bounded norms, leads are bounded too, and cannot
-# follow (Veličković et al., 2024).
-
-# %% [markdown] id="cost"
-# And the price, apart from the softmax? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms and $P V$ has $T_q d_v$ of $T_k$ terms, each with
-# 2 operations (FLOPs), a multiplication and an addition:
-#
-# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \label{attention-flops}$$
+# the diameter, which is the largest distance between two rows. So the spectral norm of the slope is at most
+# $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 \sqrt{d_k})$. In self-attention the input moves $K$ and $V$, too, and there need be no bound for
+# all inputs (Kim et al., 2021).
 
 # %% [markdown] id="hold"
-# ## Deeper: what does one output hold, and what travels for it?
+# ## Deeper: what can one output hold of a long text?
 #
 # In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck and
-# used attention, but its output is such a vector, too. Must it change if a word goes?
+# used attention. But one output of attention is a vector of fixed length, too, however long the text. Must it change if a word goes?
 #
-# Keep the weights. If none is 0, all values but one may change freely, and that one can make up for it, so 18 of our 21 numbers are free.
+# Keep the weights. If none is 0, all values but one may change freely, and that one makes up for them: 18 of our 21 numbers are free.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output** (task {task}`same-output-other-values`). {turn}`same-output-other-values`
@@ -523,14 +471,39 @@ check("same-output-other-values", my_values)
 #
 # If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word.
 
-# %% [markdown] id="travel"
-# For so little, much travels. $Q$, $K$ and $V$ are read, and $Z$ is written. If scores, softmax and output are three steps, scores and
-# weights are each written and read once:
+# %% [markdown] id="fade"
+# How much of one word is left in a book of 100,000 tokens? The weights of a query sum to 1, so every further key takes something from the
+# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$.
+
+# %% id="fade-code"
+for n in (100, 1000, 100_000):
+    share = np.exp(7) / (np.exp(7) + n - 1)
+    print(f"{n:6d} keys: the leading one gets {share:.2f} of the weight")
+
+# %% [markdown] id="fade-lead"
+# Which lead $\Delta$ would keep the share $p$ among $n$ keys? We solve for $e^\Delta$ and take logarithms. For $0 < p < 1$
+#
+# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
+#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
+
+# %% [markdown] id="fade-read"
+# For half of the weight the last term is 0. In a book a word then needs a lead of $\ln 99{,}999 \approx 11.5$ over equal others, and with
+# each doubling of the text about $\ln 2 \approx 0.7$ more. Where queries and keys keep bounded norms, leads are bounded too, and cannot
+# follow (Veličković et al., 2024).
+
+# %% [markdown] id="cost"
+# And what does an output cost, apart from the softmax? $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms, and $P V$ has $T_q d_v$ entries of
+# $T_k$ terms. Each term takes 2 operations (FLOPs), a multiplication and an addition:
+#
+# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \label{attention-flops}$$
+#
+# $Q$, $K$ and $V$ are read from memory, and $Z$ is written. If scores, softmax and output are three steps, scores and weights are each
+# written and read once:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# For a single query {eq}`attention-flops` divided by this is below 2 operations for each number moved, while a fast processor could do
-# hundreds, so it mostly waits (exercise {task}`cost-of-new-tokens`).
+# For a single query the first divided by the second is below 2 operations for each number moved, while a fast processor could do
+# hundreds. So the processor mostly waits (exercise {task}`cost-of-new-tokens`).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
@@ -540,8 +513,7 @@ check("same-output-other-values", my_values)
 #   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of
 #   labmlai/annotated_deep_learning_paper_implementations (2022).
 # - L. Ben Allal et al. (2025), [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): SmolLM2.
-# - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): queries and keys of norm 1.
 # - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): the fixed-length vector.
 # - P. Veličković et al. (2024), [arXiv:2410.01104](https://arxiv.org/abs/2410.01104): softmax must disperse.
 # - H. Kim, G. Papamakarios and A. Mnih (2021), [arXiv:2006.04710](https://arxiv.org/abs/2006.04710): no Lipschitz constant
-#   for the dot product; one for a distance, if queries and keys are made by the same matrix.
+#   for the dot product.

@@ -40,8 +40,8 @@ for word, key in zip(words, K, strict=True):
 
 # %% [markdown] id="who-asks"
 # The four numbers of a word are its **key**, what it shows to those who ask. The first three say how alive the word is, how much it tells
-# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth, alive minus tells, is for "it", which
-# looks for somebody alive rather than for a deed.
+# about what somebody does or is, and how open it is, as a pronoun waits for its noun. The fourth, alive minus tells, will matter when "it"
+# asks.
 #
 # What a word asks for is its **query**. The query of "cat", $q = (0, 2, 0, 0)$, counts the second number of a key twice and ignores the
 # others. The dot product says how well query and key fit: 4 for "sat" and "tired", 2 for "was", and 0 for the other four words. We build
@@ -54,10 +54,11 @@ from attn_course.lessons.attention import figures
 figures.machine()
 
 # %% [markdown] id="who-scale"
-# Is a dot product of 4 much? A key has $d_k$ entries, so the dot product adds $d_k$ terms $q_a k_a$. Suppose that all entries of $q$ and
-# $k$ are independent, with mean 0 and variance 1. Then each term has mean 0 and variance 1, too. As variances of independent terms add, the
-# dot product has variance $d_k$, and its typical size is $\sqrt{d_k}$. We divide by this root, so that chance alone makes no larger numbers
-# at a large $d_k$ than at a small one. The result is the **score**. Here $d_k = 4$, so the scores are 2, 1 and 0.
+# Is 4 much? A key has $d_k$ entries, so the dot product adds $d_k$ terms $q_a k_a$. Suppose that all entries of $q$ and $k$ are
+# independent, with mean 0 and variance 1. Then each term has mean 0, and variance $\mathbb{E}[q_a^2 k_a^2] = \mathbb{E}[q_a^2]\,
+# \mathbb{E}[k_a^2] = 1$. As variances of independent terms add, the dot product has variance $d_k$, and its typical size is $\sqrt{d_k}$.
+# We divide by this root, so that chance alone makes no larger numbers at a large $d_k$ than at a small one. The result is the **score**.
+# Here $d_k = 4$, and the scores are 2, 1 and 0.
 
 # %% [markdown] id="by-hand-weights"
 # Next the seven scores become shares of a whole. The **weight** of a word is $e$ to the power of its score, divided by the sum of all seven
@@ -107,13 +108,14 @@ print('the queries of "cat" and "it":', Q[1], Q[4])
 # The row of "it" in $X$ is $(0, 0, 2)$, so its query is twice the third row of $W_Q$. This query asks for somebody alive, not telling and
 # not open.
 #
-# Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all scores:
+# Let $q_i$ be row $i$ of $Q$, which has $T_q$ rows. The columns of $K^\top$ are the keys, so one product makes all dot products, and one
+# division all scores:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
 # A batch of sentences puts one more axis in front, and the heads of a layer (several attentions side by side) yet another. So we count axes
-# from the end: the last two are always the words and their numbers. NumPy's `@` takes matrix products over the last two axes and carries
-# the others along. `a.swapaxes(-1, -2)` exchanges the last two.
+# from the end: the last two are the words and their numbers, and in the scores the queries and the keys. NumPy's `@` takes matrix products
+# over the last two axes and carries the others along. `a.swapaxes(-1, -2)` exchanges the last two.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: scores for any batch** (task {task}`all-scores` of the exercises). {turn}`all-scores`
@@ -133,7 +135,8 @@ check("all-scores", my_scores)
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
-# With these weights output $i$ averages the values:
+# For "it" the cat has the score $(2 \cdot 2 + 2 \cdot 2) / 2 = 4$ and every other word at most 0, so the cat gets $e^4$ of a sum that is
+# little more, nearly everything. With these weights output $i$ averages the values:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 
@@ -167,9 +170,9 @@ check("attention-of-batches", my_batched_attention)
 # ## The line on trial
 #
 # From here on `attend` is your function, or the course's as long as yours is not written. Two suspects claim to compute the same as
-# `attend`. The first, `softmax_over_queries`, is the line of 2022. In that code the scores had the axes (batch, query, key, head), so
-# `dim=1` divides the powers by their sum over the queries, which are axis $-2$ in our arrays. The second, `batch_joined`, joins batch and
-# words to one axis, so that two sentences of seven words become one of fourteen.
+# `attend`. The first, `softmax_over_queries`, makes the mistake of 2022. The scores of that code had the axes (batch, query, key, head), so
+# `dim=1` sums the powers over the queries. In our arrays, $(\ldots, T_q, T_k)$, the queries are axis $-2$. The second, `batch_joined`,
+# joins batch and words to one axis, so that two sentences of seven words become one of fourteen.
 
 # %% id="spot-attend" tags=["hide-input"]
 from attn_course.reference import attention
@@ -241,10 +244,11 @@ figures.weights_by(maps, words)
 # %% [markdown] id="real"
 # ## Does your function run a language model?
 #
-# SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries, keys and values for nine
-# heads, with matrices that it has learned, and then calls the function that we name. In the arrays the heads stand where the batch stood.
-# Only the newest token asks, with one query of 64 numbers in each head, so the queries have the shape (9, 1, 64). The keys and values of
-# all $T_k$ tokens so far have the shape (9, $T_k$, 64). The scores stay below 40 in size, so no power overflows.
+# SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries for nine heads, and keys
+# and values that every three of them share, with matrices that it has learned. Then it calls the function that we name. In the arrays the
+# heads stand where the batch stood. It reads and writes token by token, and only the newest token asks, with one query of 64 numbers in
+# each head, so the queries have the shape (9, 1, 64). The keys and values of all $T_k$ tokens so far have the shape (9, $T_k$, 64). With
+# our start the scores stay below 21 in size, so no power overflows.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -260,7 +264,7 @@ print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# Your four lines (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your lines were tried on
+# Your function (or the course's) wrote this. If the model is not on your machine, the text is a stored one, and your function was tried on
 # one stored step only.
 #
 # And with the line of 2022? Before the model tries it, we take our sentence and let only "it" ask, as only the newest token asks in the
@@ -300,7 +304,7 @@ verify_lesson("attention")
 # ## Summary
 #
 # - Attention is scores, a softmax of each row over the keys, and an average of the values.
-# - A number made by hand finds a wrong axis, and a changed second sentence finds a mixed batch. Try both tests on the attention of your
+# - A number made by hand from unequal scores finds a wrong axis, and a changed second sentence finds a mixed batch. Try both tests on the attention of your
 #   project, or on what a chatbot gives you. What passes both may still have other mistakes.
 #
 # Is the line wrong? Yes, and one number made by hand says so, while good pictures prove little. But how did the matrices of the

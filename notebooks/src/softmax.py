@@ -122,13 +122,13 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# A model learns its scores. A loss says how bad its weights $s = \sigma(z)$ are, and each step goes against the slopes of the loss.
-# Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why not the squared error
-# $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
+# What else does $e^z$ buy us? A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of training goes against the
+# slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why not the
+# squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 #
 # Let the two race. Of three tokens the third is right, but the model is sure of the first, with the scores $(7, 1, 0)$ or even
-# $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. A slope can be measured: nudge one score up and
-# down, and see how the loss changes.
+# $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. To measure a slope, we nudge one score up and
+# down:
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
@@ -142,7 +142,7 @@ def slopes(loss, scores):  # one for each of the three scores
     nudges = 0.001 * np.eye(3)  # row j nudges score j and no other
     up = [loss(weights_of(scores + nudge)) for nudge in nudges]
     down = [loss(weights_of(scores - nudge)) for nudge in nudges]
-    return (np.array(up) - np.array(down)) / 0.002  # they are 0.002 apart
+    return (np.array(up) - np.array(down)) / 0.002  # up and down are 0.002 apart
 
 
 for name, loss in losses.items():
@@ -207,9 +207,10 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all of what "tired" gets.
 
 # %% [markdown] id="jacobian"
-# The six others pay in proportion to their weights. To see why, take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and
-# raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln s_i$ has the slope
-# $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ over $s_i$,
+# The six tokens other than "tired" pay in proportion to their weights. To see why, take the logarithm again,
+# $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by
+# {eq}`lse-gradient`. So $\ln s_i$ has the slope $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ over
+# $s_i$,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
@@ -257,9 +258,10 @@ check("pull-back-one-row", my_pull)
 # along the weights have doubled, and yet the slope along the score is 13 times smaller, because the weight 0.01 stands in front.
 
 # %% [markdown] id="riddle-solved"
-# This is why the squared error waits: along the weights its slopes never pass 1, so nothing makes up for a tiny weight in front.
-# Cross-entropy has $g_y = -1 / s_y$ and no other slope, so the average is $-1$. Its slope along the right score is
-# $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**, however small it is.
+# This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in
+# front. (As the slopes along all scores sum to 0, the score of the first token hardly moves either.) Cross-entropy has $g_y = -1 / s_y$
+# and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**,
+# however small it is.
 
 # %% [markdown] id="own"
 # ## A loss of your own

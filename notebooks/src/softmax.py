@@ -5,14 +5,14 @@
 # the sum 1. There are countless ways to make them, yet standard attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 54 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores from lesson {lesson}`start`,
-# which halved them (lesson {lesson}`scaling` says why):
+# In `the cat sat because it was tired`, how much attention should "it" give to each token? Lesson {lesson}`start` scored the tokens and
+# halved the scores. Then each token got an amount, $e$ to the power of its score, and its share of all amounts became its weight:
 
 # %% id="first"
 import numpy as np
@@ -21,10 +21,11 @@ tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
 it = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
 amounts = np.exp(it)
 weights = amounts / amounts.sum()
-print(f"cat: {weights[tokens.index('cat')]:.2f}")
+for token, score, amount, weight in zip(tokens, it, amounts, weights, strict=True):
+    print(f"{token:8} score {score:2.0f}   amount {amount:5.2f}   weight {weight:.2f}")
 
 # %% [markdown] id="where"
-# Here is that step in the machine of lesson {lesson}`start`:
+# In the machine of lesson {lesson}`start` the step from scores to weights stands here:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -32,8 +33,7 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="definition"
-# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts, $55 / 58 \approx 0.95$ for "cat".
-# The *softmax* does this with any finite scores $z = (z_1, \ldots, z_n)$:
+# The weight of "cat" is $54.6 / 57.6$, so 0.95. The *softmax* does the same with any finite scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -47,63 +47,49 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Other positive amounts grow with the score, too, such as $1 / (1 + e^{-z})$. Now add one vector to every key. They differ as before,
-# and all scores of a query change by the same number, here 5.
+# Why $e^z$? Another positive amount that grows with the score is $1 / (1 + e^{-z})$. We try both on a change that should not
+# matter. If one vector $u$ is added to every key, the keys differ as before, and all scores of a query $q$ change by the same number
+# $q \cdot u$, here 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
-for name, amount in ways.items():
-    before, after = (amount(z)[1] / amount(z).sum() for z in (it, it + 5))
+cat = tokens.index("cat")
+for name, amount_of in ways.items():
+    before, after = (amount_of(z)[cat] / amount_of(z).sum() for z in (it, it + 5))
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, while $e^z$ does not notice. Let us demand this in general: if token $i$
-# leads token $j$ by $x$ points, so $z_i - z_j = x$, its weight is $f(x)$ times that of $j$, with one positive function $f$ for all pairs
-# and scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count. If token
+# $i$ leads token $j$ by $x = z_i - z_j$, its weight must be $f(x)$ times that of $j$, with one positive function $f$ for all pairs and
+# scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 #
-# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two halves make 1, so $f(\frac12)$ is the root of $f(1)$, and $f(0) = f(0)^2$ is 1.
-# So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy, 1821).
+# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$.
+# In this way $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy,
+# 1821).
 
 # %% [markdown] id="temperature"
-# So **softmax is the only continuous way to weigh three tokens or more by leads**, with $e$ or another positive base $a$. If higher scores
-# are to win, $a$ is above 1, and we may write it as $e^{1/T}$ with $T > 0$:
+# Adding two leads took three tokens, and all weights sum to 1. So **softmax is the only continuous way to weigh three tokens or more by
+# leads**, with $e$ or another positive base $a$. If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ (not the number of tokens here) is called the **temperature**: in physics the states of a gas that exchanges heat with its
-# surroundings have such probabilities, with minus the energy as the score.
-
-# %% [markdown] id="paris"
-# A chatbot can draw its next token like this. We let SmolLM2, the model of lesson {lesson}`start`, continue *The capital of France is*,
-# with a score for each of its 49,152 tokens. At $T = 1$ "Paris" has 77 percent of the weight, and ten tokens hold 90. **Predict** how many
-# do at $T = 0.5$, where each amount $e^{z_i}$ is squared: one, or about five? And at $T = 2$, where it becomes its square root: dozens,
-# hundreds, or thousands?
-
-# %% id="temperature-code" tags=["predicted"]
-from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
-
-measured = SMOLLM2.load().results[0]["at the end of a start"]
-print("The capital of France is")
-for temperature in ("0.5", "1", "2"):
-    found = measured[temperature]
-    paris, *others = np.round(found["weights"], 3)
-    print(f"T = {temperature}: Paris {paris}, the next two {others[0]}, {others[1]}")
-    print("  tokens that hold 90 %:", found["words that hold 90 %"])
-
-# %% [markdown] id="temperature-answer" tags=["answer"]
-# One token is enough at $T = 0.5$, and at $T = 2$ it takes 13,307. "Paris" still comes first, since dividing by $T$ keeps the order, but
-# thousands of tokens with a tiny weight each share the rest.
+# $T$ is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings have such probabilities, with
+# minus the energy as the score. With $T = 1$ the base is $e$.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
 #
-# SmolLM2's score for "Paris" is 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it a computer
-# writes `inf`, and `inf / inf` is `nan`. Here are the weights of the three best tokens, as if there were no others, with the code of
-# section {section}`hook` and with the maximum subtracted first:
+# That only leads count also keeps a computer out of trouble. After *The capital of France is*, the model SmolLM2 of lesson {lesson}`start`
+# gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it a computer writes `inf`,
+# and `inf / inf` is `nan`. Here are the weights of the three best tokens alone, from their plain scores and with the maximum subtracted
+# first:
 
 # %% id="overflow-code"
+from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
+
+measured = SMOLLM2.load().results[0]["at the end of a start"]  # run once, and stored
 best = np.array(measured["scores"], dtype=np.float16)  # of "Paris", "the" and "London"
 for name, scores in (("plain", best), ("shifted", best - best.max())):
     with np.errstate(all="ignore"):  # keep NumPy quiet
@@ -111,16 +97,16 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
     print(f"{name:7}", shares.round(3))
 
 # %% [markdown] id="shift"
-# All plain exponentials overflow. After the subtraction the weights are right up to rounding: since only leads count, a number added to
-# every score changes nothing. With $\mathbf{1} = (1, \ldots, 1)$
+# All plain exponentials overflow. After the subtraction the weights are right up to rounding, because a number $c$ added to every score
+# leaves all leads as they were. With $\mathbf{1} = (1, \ldots, 1)$
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# With minus the maximum for $c$, no exponent is positive, and the sum lies between 1 and $n$:
+# With minus the maximum for $c$ no exponent is positive, and the sum lies between 1 and $n$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix each row is one query's, so the maximum and the sum run along the last axis:
+# In a matrix each row belongs to one query, so the maximum and the sum run along the last axis:
 
 # %% id="own-code"
 import numpy as np
@@ -136,53 +122,60 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# A model learns its scores. A loss says how bad its weights $s = \sigma(z)$ are, and each step moves the scores (here directly) against the
-# slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why
-# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? Let them race. A slope
-# can be measured without calculus: nudge a score up and down, and see how the loss changes.
+# What else does $e^z$ buy us? A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of training goes against the
+# slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why not the
+# squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
+#
+# Let the two race. Of three tokens the third is right, but the model is sure of the first, with the scores $(7, 1, 0)$ or even
+# $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. To measure a slope, we nudge one score up and
+# down:
 
 # %% id="slopes-code"
-truth = np.array([0.0, 0.0, 1.0])  # of three tokens the third is right
+truth = np.array([0.0, 0.0, 1.0])
 losses = {
-    "cross-entropy": lambda s: -np.log(s[:, 2]),
-    "squared error": lambda s: ((s - truth) ** 2).sum(axis=1) / 2,
+    "cross-entropy": lambda s: -np.log(s[2]),
+    "squared error": lambda s: ((s - truth) ** 2).sum() / 2,
 }
 
 
-def slopes(loss, scores):  # three rows, of which row j nudges score j
-    nudge = 0.001 * np.eye(3)
-    return (loss(weights_of(scores + nudge)) - loss(weights_of(scores - nudge))) / 0.002
+def slopes(loss, scores):  # one for each of the three scores
+    nudges = 0.001 * np.eye(3)  # row j nudges score j and no other
+    up = [loss(weights_of(scores + nudge)) for nudge in nudges]
+    down = [loss(weights_of(scores - nudge)) for nudge in nudges]
+    return (np.array(up) - np.array(down)) / 0.002  # up and down are 0.002 apart
 
 
 for name, loss in losses.items():
-    print(name, slopes(loss, np.zeros(3)).round(3))  # of three equal scores
+    for first in (7.0, 12.0):
+        third = slopes(loss, np.array([first, 1.0, 0.0]))[2]
+        print(f"{name} from {first:.0f}: slope along the third score {third:.6f}")
 
 # %% [markdown] id="own-predict"
-# From equal scores the slopes of the squared error are a third of the others. Now let a model be sure of the first token, with the scores
-# $(7, 1, 0)$ or even $(12, 1, 0)$, though the third is right. **Predict** how many steps of size 1 each loss needs until the third has half
-# the weight: a few, hundreds, thousands, or tens of thousands?
+# A step of size 1 subtracts from each score the slope along it. From 12 the squared error starts about 150 times more slowly than from 7,
+# but its steps grow as the lead of the first token shrinks. **Predict** how many steps each loss needs from each start until the third
+# token has half the weight: a few, hundreds, or tens of thousands?
 
 # %% id="own-race" tags=["predicted"]
 paths = {}
-for first in (7.0, 12.0):
-    for name, loss in losses.items():
+for name, loss in losses.items():
+    for first in (7.0, 12.0):
         scores, path = np.array([first, 1.0, 0.0]), []
         while weights_of(scores)[2] < 0.5:
-            scores -= slopes(loss, scores)
+            scores -= slopes(loss, scores)  # a step of size 1
             path.append(weights_of(scores)[2])
-        paths[f"{name}, {first:.0f}"] = path
-        print(f"first score {first}, {name}: {len(path)} steps")
+        paths[name, first] = path
+        print(f"{name}, from {first:.0f}: {len(path)} steps")
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy takes 4 steps and 7, the squared error 177 and 22,709. Why does the squared error wait, longest where the model is most
-# wrong?
+# Cross-entropy needs 4 steps and 7. The squared error needs 177 and 22,709, and with steps of size 3 it still needs 61 and 7,574.
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# First the winner. Its logarithm undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
-# $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum, so **softmax is the gradient of log-sum-exp**:
+# So the squared error waits, and longest where the model is most wrong. Why? We look at the winner first. The logarithm in cross-entropy
+# undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain
+# rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -190,18 +183,17 @@ figures.race(paths)
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
-# At $(7, 1, 0)$ the weights are $(0.997, 0.002, 0.001)$ and the slopes $(0.997, 0.002, -0.999)$. A step takes nearly 2 points of the lead
-# of 7, so four steps are enough, and six or seven for a lead of 12.
+# At $(7, 1, 0)$ the slopes are $(0.997, 0.002, -0.999)$. A step lowers the first score and raises the third by nearly 1
+# each, so four steps undo a lead of 7, and six or seven a lead of 12.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now the loser, the squared error. Its slopes along the *weights* are $s_i - \delta_{iy}$, just what cross-entropy has along the *scores*.
-# But a step moves scores. This is the short answer to the riddle: where a model is sure, the weights hardly follow the scores, and slopes
-# that never pass 1 cannot make up for it.
+# Now we look at the loser. Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
+# *scores*. But a step moves scores, and the weights only follow.
 #
-# To see how weights follow, raise the score of "tired" in the row of "it" a little. The weights sum to 1, so others have to pay.
-# **Predict** who pays most: "because" with the same score, "cat" with the weight 0.95, or all the same?
+# In the row of "it" we raise the score of "tired" a little. The weight of "tired" grows, and as all weights sum to 1, the other tokens
+# pay with theirs. **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = weights_of(it)
@@ -212,18 +204,17 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
     print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all, and whoever pays does so in proportion to its weight.
+# "Cat" pays nearly all of what "tired" gets.
 
 # %% [markdown] id="jacobian"
-# Why in proportion? Let all scores move with the time $t$, and write $\mathrm{E}_s[x]$ for the average $\sum_j s_j x_j$ of any numbers. By
-# {eq}`lse-gradient` $\mathrm{lse}(z)$ moves at the average rate of the scores. So $\ln s_i = z_i - \mathrm{lse}(z)$ moves as fast as score
-# $i$ outruns this average, and as $d \ln s_i / dt = (ds_i / dt) / s_i$, the weight itself moves $s_i$ times as fast:
+# The six tokens other than "tired" pay in proportion to their weights. To see why, take the logarithm again,
+# $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by
+# {eq}`lse-gradient`. So $\ln s_i$ has the slope $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ over
+# $s_i$,
 #
-# $$\frac{d s_i}{dt} = s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)$$
+# $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
-# If only $z_j$ rises, at the rate 1, the average is $s_j$, and
-#
-# $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
+# A weight near 0 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This is what holds up the squared error.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -233,63 +224,13 @@ my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast, and no other
-# score does.
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast.
 
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# How fast does a loss $L$ move when the scores do? If its slopes along the weights are $g_i = \partial L / \partial s_i$, it moves at the
-# rate $\sum_i g_i\, ds_i / dt$ by the chain rule. We put in how the weights follow:
-#
-# $$\sum_i g_i\, s_i\, \Bigl(\frac{d z_i}{dt} - \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]\Bigr)
-# = \mathrm{E}_s\Bigl[g\, \frac{dz}{dt}\Bigr] - \mathrm{E}_s[g]\; \mathrm{E}_s\Bigl[\frac{dz}{dt}\Bigr]$$
-#
-# The average of the products, less the product of the averages, is called the **covariance** of slopes and rates under the weights. So
-# every loss moves at the rate $\mathrm{Cov}_s(g, dz/dt)$. The average of fixed numbers $g_j$ has the slopes $g_j$, and for it this is our
-# lemma:
-#
-# $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \key{weighted-mean-derivative}$$
-
-# %% [markdown] id="by-hand"
-# **By hand.** Of two tokens the second is right, and only its score rises, so the rates are $(0, 1)$. An undecided model has the weights
-# $(0.5, 0.5)$, and the squared error the slopes $g = (0.5, -0.5)$. The average product is $0.5 \cdot (-0.5)$ and the average slope 0, so the
-# covariance is $-0.25$: the loss falls.
-#
-# Now let the model be sure, and wrong: $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average product is $-0.0099$, the average slope
-# $0.99^2 - 0.01 \cdot 0.99 = 0.9702$, the average rate $0.01$, and the covariance $-0.0099 - 0.9702 \cdot 0.01 = -0.0196$. The slopes have
-# doubled, and yet the loss falls 13 times more slowly.
-#
-# **Predict** the covariance of the sure model for cross-entropy, with $g = (0, -1 / s_2) = (0, -100)$.
-
-# %% id="covariance-code" tags=["predicted"]
-right = rates = np.array([0.0, 1.0])  # the second is right, and its score rises
-models = np.array([[0.5, 0.5], [0.99, 0.01]])
-for s in models:
-    for name, g in {"squared error": s - right, "cross-entropy": -right / s}.items():
-        covariance = s @ (g * rates) - (s @ g) * (s @ rates)
-        print(s, f"{name}: {covariance:.4f}")
-
-# %% [markdown] id="covariance-answer" tags=["answer"]
-# The average product is $0.01 \cdot (-100) = -1$, and so is the average slope. The covariance is $-1 + 1 \cdot 0.01 = -0.99$, as
-# {eq}`cross-entropy-gradient` says. From $-0.5$ to $-0.99$: cross-entropy falls faster where the model is wrong.
-
-# %% [markdown] id="covariance-drawn"
-# A covariance is also an average of areas, $\mathrm{E}_s[(g - \mathrm{E}_s[g])\,(r - \mathrm{E}_s[r])]$ with rates $r$.
-# Each dot is a token, as large as its weight, with its rate to the right and its slope upwards. The cross marks the averages, and each dot
-# has a rectangle between itself and the cross, negative if it lies at the upper left or the lower right:
-
-# %% id="covariance-figure"
-figures.covariance(models, rates, models - right)
-
-# %% [markdown] id="covariance-seen"
-# In the sure model the cross lies almost on the large dot, whose rectangle is a speck, and the other one counts with the weight 0.01. With
-# cross-entropy the small dot would lie at $-100$, which makes up for its weight. Slopes of at most 1 cannot.
-
-# %% [markdown] id="vjp"
-# ## The lemma at work
-#
-# Now the race. A step needs the slope of the loss along each score $z_j$, so let only $z_j$ rise, at the rate 1.
+# A step needs the slope of a loss $L$ along each score $z_j$. We know its slopes along the weights, $g_i = \partial L / \partial s_i$, and
+# how each weight follows $z_j$. By the chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -298,16 +239,35 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# The average of the rates is $s_j$, and the average product is $s_j g_j$. So the slope is $s_j g_j - \mathrm{E}_s[g]\, s_j$, and the
-# function returns `weights * (gradient - weights @ gradient)`.
+# The term with $\delta_{ij}$ leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\sum_i s_i g_i$. So the function
+# returns `weights * (gradient - weights @ gradient)`.
+
+# %% [markdown] id="by-hand"
+# With {eq}`softmax-derivative` the sum becomes
+#
+# $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
+#
+# So the slope along a score is the weight of its token, times how far $g_j$ lies above the average slope $\bar g$.
+#
+# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. In an undecided
+# model $s = (0.5, 0.5)$ and $g = (0.5, -0.5)$. The average of $g$ is 0, so the slope along the second score is
+# $0.5 \cdot (-0.5 - 0) = -0.25$.
+#
+# Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is
+# $0.99 \cdot 0.99 - 0.01 \cdot 0.99 = 0.9702$, and the slope along the second score $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes
+# along the weights have doubled, and yet the slope along the score is 13 times smaller, because the weight 0.01 stands in front.
+
+# %% [markdown] id="riddle-solved"
+# This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in
+# front. (As the slopes along all scores sum to 0, the score of the first token hardly moves either.) Cross-entropy has $g_y = -1 / s_y$
+# and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**,
+# however small it is.
 
 # %% [markdown] id="own"
-# So the slope along a score is $s_j\,(g_j - \mathrm{E}_s[g])$. At $(12, 1, 0)$ the squared error has about $g = (1, 0, -1)$, with the
-# average 1, and a step raises the third score by about $2 s_3 = 0.000012$. For cross-entropy $g_3 = -1 / s_3$, and the average is $-1$, so
-# the slope is $s_3\,(-1 / s_3 + 1) = s_3 - 1$: the weight cancels.
+# ## A loss of your own
 #
-# Now a loss of your own may race. We begin with $-2 \sqrt{s_y}$, whose slope $-1 / \sqrt{s_y}$ has no bound either. **Predict**: is that as
-# quick as cross-entropy, as slow as the squared error, or between?
+# Does a loss need the logarithm to win? Take $-2 \sqrt{s_y}$. Its slope along $s_y$ is $-1 / \sqrt{s_y}$, which has no bound either.
+# **Predict**: is this loss as quick as cross-entropy, as slow as the squared error, or between?
 
 
 # %% id="own-waits" tags=["predicted"]
@@ -324,12 +284,15 @@ for first in (7.0, 12.0):
     while (s := weights_of(scores))[2] < 0.5:
         scores -= pull(s, mine(s))
         steps += 1
-    print(f"first score {first}: steps {steps:,}, third score {scores[2]:,.0f}")
+    print(f"from {first:.0f}: {steps:,} steps, third score {scores[2]:,.0f} at the end")
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# It lies between. In a loss of $s_y$ alone the slope has to grow like $1 / s_y$ to cancel the factor $s_y$. With `-truth / s` in `mine` you
-# have cross-entropy again, and no slope along the scores passes 1. Yet `-truth / s**2` overshoots: its one step throws the third score to
-# 1,099 or 162,758.
+# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$. Now change `mine`. With `-truth / s` it is cross-entropy again,
+# and `-truth / s**2` overshoots: its one step throws the third score to 1,099 or 162,758.
+
+# %% [markdown] id="own-moral"
+# In a loss of $s_y$ alone only the slope $-1 / s_y$, or a multiple of it, cancels the weight, and only the logarithm has this slope. So
+# cross-entropy is the loss that fits the softmax.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -341,17 +304,17 @@ verify_lesson("softmax")
 # |---|---|
 # | weights, {eq}`softmax` | {key}`softmax` |
 # | slope of the loss, {eq}`cross-entropy-gradient` | {key}`cross-entropy-gradient` |
-# | rate of an average of fixed $g_j$, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
+# | how a weight follows a score, {eq}`softmax-derivative` | {key}`softmax-derivative` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # Why $e^z$, and what does it buy us?
 #
-# - It turns leads into factors: for three tokens or more no other continuous way that lets higher scores win does, up to the temperature.
-# - As only leads count, subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. A loss with bounded slopes along
-#   the weights waits where the model is sure and wrong, because it moves by a covariance under the weights.
+# - It turns leads into factors. For three tokens or more no other continuous way does, up to the base.
+# - As only leads count, we subtract the largest score first, and no exponential overflows.
+# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. The squared error waits where
+#   the model is sure and wrong, because nothing cancels the tiny weight in front of its slope.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -390,7 +353,14 @@ figures.compromise(share, totals)
 #
 # $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \label{lse-is-best-compromise}$$
 #
-# For another price divide by $T$: with $p \cdot (z / T) + H(p)$ it is $\sigma(z / T)$ that wins.
+# For another price divide by $T$: with $p \cdot (z / T) + H(p)$ it is $\sigma(z / T)$ that wins. For SmolLM2 after
+# *The capital of France is*:
+
+# %% id="temperature-code"
+for temperature in ("0.5", "1", "2"):
+    found = measured[temperature]
+    paris, count = found["weights"][0], found["words that hold 90 %"]
+    print(f"T = {temperature:3}  Paris: {paris:.2f}, tokens that hold 90 %: {count:,}")
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
@@ -467,7 +437,7 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
 # %% [markdown] id="card-question"
-# How fast do weights near 1 still move? All slopes of {eq}`softmax-derivative` together are the matrix
+# How do all weights follow all scores? The slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -475,8 +445,15 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
-# If one weight is near 1, every entry of $J$ is near 0: the softmax is **saturated**. Yet in $\sigma(z / T)$ the slopes by $z$ are $J / T$.
-# Which wins as $T$ falls, the small $J$ or the large $1 / T$?
+# Now let all scores move with the time $t$, at the rates $r = dz/dt$. The average of fixed numbers $g_j$ has the slopes $g_j$ along the
+# weights, so it moves at the rate $\sum_j s_j\, (g_j - \bar g)\, r_j$ with $\bar g = s \cdot g$. As $\sum_j s_j\, (g_j - \bar g)$ is 0, we
+# may subtract the average rate from each $r_j$. The result is called the **covariance** of $g$ and $r$ under the weights:
+#
+# $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \label{weighted-mean-derivative}$$
+
+# %% [markdown] id="saturation-question"
+# If one weight is near 1, every entry of $J$ is near 0: the softmax is **saturated**. Yet in $\sigma(z / T)$ the slopes along $z$ are
+# $J / T$. Which wins as $T$ falls, the small $J$ or the large $1 / T$?
 
 # %% id="saturation-code"
 from attn_course.reference import softmax_jacobian
@@ -489,7 +466,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights of this card move fastest?
+# faster than $T$. At which $T$ do the weights move fastest? Try it on this card:
 
 # %% id="explorable"
 figures.softmax_explorable()

@@ -7,7 +7,7 @@
 # *heads*. In each, every word shares out its attention among itself and the words before it. Run the next two cells: click into a cell
 # and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
 #
-# **You need** matrix products, powers and a little Python. **Time:** 60 minutes.
+# **You need** matrix products, powers and a little Python. **Time:** 55 minutes.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -98,9 +98,8 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # </details>
 
 # %% [markdown] id="fourth"
-# We go on with twice that wish, and count *open* against a word, too, so that no pronoun finds a pronoun: $(4, -2, -2)$. Then "cat" leads by
-# 8. Soon we divide by the square root of how many numbers a query has. With four that is 2, so we write the same wish with four: each badge
-# also shows *alive* minus *tells*, and the wish is $(2, 0, -2, 2)$.
+# Soon we divide by the square root of how many numbers a query has. With four numbers that is 2, so from now on each badge also shows
+# *alive* minus *tells*. We go on with the wish $(2, 0, -2, 2)$, which counts *open* against a word, too, so that no pronoun finds a pronoun:
 
 # %% id="fourth-code"
 key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
@@ -108,7 +107,6 @@ query_of_it = np.array([2, 0, -2, 2])
 scores = key @ query_of_it
 columns = ("alive", "tells", "open", "alive - tells", "score")
 print(labelled(np.column_stack([key, scores]), columns=columns))
-print("the same scores as with three:", np.array_equal(scores, X @ [4, -2, -2]))
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -159,8 +157,7 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 # $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
 # deviation 1.
 #
-# **Predict**: if $d_k$ grows, does the typical size of a score grow? Does the share of the best of the seven? And what happens to this share
-# if all scores are first divided by $\sqrt{d_k}$?
+# **Predict**: if $d_k$ grows, what happens to the share of the best of the seven? And if all scores are first divided by $\sqrt{d_k}$?
 
 # %% id="chance-run" tags=["predicted"]
 for d_k in (4, 64, 1024):
@@ -168,9 +165,9 @@ for d_k in (4, 64, 1024):
     print(f"d_k {d_k:4}: size {size:2.0f}, share {share:.2f}, divided {divided:.2f}")
 
 # %% [markdown] id="chance-notice" tags=["answer"]
-# Both grow. Such a score is about $\sqrt{d_k}$ in size, not $d_k$, because products above and below 0 cancel in part. With 1024 numbers the
-# luckiest badge gets nearly everything, though none fits: such a model would be sure of itself before it has learned anything. After the
-# division the share is about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
+# The share grows, because the scores do. Such a score is about $\sqrt{d_k}$ in size, not $d_k$, because products above and below 0 cancel
+# in part. With 1024 numbers the luckiest badge gets nearly everything, though none fits: such a model would be sure of itself before it has
+# learned anything. After the division the share is about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -353,29 +350,38 @@ figures.machine()
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# This cell needs only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant. Badges
-# and presents are $X$ itself. A nudge moves all nine numbers of $W_Q$ at once, and is kept if the shares that `meant` asks for have a
-# larger sum. Run it, then take a sentence of your own, such as `the cup fell because it was full`, and change `meant`. Give numbers to its
-# pronoun, and let its noun alone have the largest number in one column, say 2. A badge that lies between two others never wins: a cup of
-# `[0, 1, 0]` lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
+# These cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant. The
+# numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge if the
+# shares that `meant` asks for have a larger sum. Run the cells, then take a sentence of your own, such as `the cup fell because it was full`, and
+# change `meant`. Give numbers to its pronoun, and let its noun alone have the largest number in one column, say 2. A badge that lies
+# between two others never wins: a cup of `[0, 1, 0]` lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
 
-# %% id="own-code"
+
+# %% id="own-train" tags=["hide-input"]
 import numpy as np
 
+
+def train(table, ask, found):
+    W_Q, P = np.zeros((3, 3)), np.zeros((len(table), len(table)))
+    for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
+        powers = np.exp(table @ (W_Q + nudge) @ table.T / np.sqrt(3))
+        tried = powers / powers.sum(axis=1, keepdims=True)
+        if tried[ask, found].sum() > P[ask, found].sum():  # the first is kept
+            W_Q, P = W_Q + nudge, tried
+    return P
+
+
+# %% id="own-code"
 words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
 numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
-X = np.array([numbers.get(word, [0, 0, 0]) for word in words])
+table = np.array([numbers.get(word, [0, 0, 0]) for word in words])
 ask = [words.index(word) for word in meant]
 found = [words.index(word) for word in meant.values()]
-W_Q, P = np.zeros((3, 3)), np.zeros((len(X), len(X)))  # the first nudge is kept
-for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
-    powers = np.exp(X @ (W_Q + nudge) @ X.T / np.sqrt(3))
-    tried = powers / powers.sum(axis=1, keepdims=True)
-    if tried[ask, found].sum() > P[ask, found].sum():
-        W_Q, P = W_Q + nudge, tried
+shares = train(table, ask, found)
 for i, j in zip(ask, found, strict=True):
-    print(f"{words[i]} gives {words[j]} {P[i, j]:.2f} and takes", (P[i] @ X).round(2))
+    taken = (shares[i] @ table).round(2)
+    print(f"{words[i]} gives {words[j]} {shares[i, j]:.2f} and takes", taken)
 
 # %% [markdown] id="own-real"
 # And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave "tree"

@@ -104,11 +104,11 @@ def _one_weight(rng):
     "pull-back-one-row",
     "A gradient through softmax",
     kind="write",
-    equation="weighted-mean-derivative",
+    equation="softmax-derivative",
     points=1,
     difficulty=2,
     minutes=5,
-    trains="from a covariance to two lines of code",
+    trains="from a sum with a delta to one line of code",
     judged_by=softmax_vjp,
     your_turn=True,
     forbid=(forbidden.AUTOGRAD,),
@@ -134,17 +134,17 @@ def _one_weight(rng):
             the delta comes with a plus, and s_j with a minus
     """,
     hints="""
-        It is the slope of the average of g when only z_j moves. Which rates does {eq}`weighted-mean-derivative` have then?
-        The average product has one term, and so has the average of the rates. What do both have in common?
+        Put {eq}`softmax-derivative` into the sum and multiply out: one sum with the delta, one with s_j. What is left of each?
+        The delta keeps one term. In the other sum s_j is the same for all i, so it comes out. What do both have in common?
         An array minus a number, and an array times that: no loop, no matrix.
     """,
 )
 def my_pull(weights, gradient):
     r"""The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Which covariance is $\partial L / \partial z_j$ then? Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D
-    float64 arrays of the same length, and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must
-    give $(0.25, -0.15, -0.10)$.
+    Put {eq}`softmax-derivative` into $\sum_i g_i\, \partial s_i / \partial z_j$, and write `my_pull(weights, gradient)` for one row. It
+    gets $s$ and $g$, two 1-D float64 arrays of the same length, and returns the slopes along all scores. By hand: $s = (0.5, 0.3, 0.2)$
+    and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)
 

@@ -27,7 +27,8 @@ figures.sentences(endings, nouns, read, [cat, curious])
 # No line joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
 #
 # An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
-# so on: no two nouns have anything in common. Each sentence gives a step against the gradient of $-\ln p$, where $p$ is the animal's weight.
+# so on: no two nouns have anything in common. Each sentence gives a step against the gradient of $-\ln p$, where $p$ is the animal's
+# weight.
 
 # %% id="train-torch" tags=["hide-input"]
 import torch
@@ -60,8 +61,8 @@ for name, key_step in {"keys stay ": 0, "keys learn": 1}.items():
 # the keys learn, "curious" prefers the cat.
 
 # %% [markdown] id="hook-time"
-# Who told "curious" about the cat? Queries and keys change only through their gradients, so we derive these. Let $dx$ be the gradient of the
-# loss with respect to $x$. The way back is attention with all arrows turned round:
+# Who told "curious" about the cat? Queries and keys change only through their gradients, so we derive these. Let $dx$ be the gradient of
+# the loss with respect to $x$. The way back is attention with all arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -99,27 +100,29 @@ print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2)
 # ## Back through a product
 #
 # Which numbers should rise to lower the loss? The chain rule answers for all of them in one pass back, and a small step against all
-# gradients lowers the loss (unless they are 0). The pass begins at the output: the derivative of $-\ln z$ is $dZ = -1 / z = -2$.
+# gradients lowers the loss (unless they are 0). The pass begins at the output: the derivative of $-\ln z$ is $dZ = -1 / z = -2$, so the
+# output should rise.
 #
-# All other numbers act on the loss through the outputs. So we ask of each number: **Which entries of the outputs does it touch? At what rate
-# does it move each of them? What is the sum over these entries, rate times gradient?**
+# All other numbers act on the loss through the outputs. So we ask of each number: **Which entries of the outputs does it touch? At what
+# rate does it move each of them? What is the sum over these entries, rate times gradient?**
 
 # %% [markdown] id="backward-values"
-# The cat's value moves the output $z = 0.5\, v_{\text{cat}} + 0.4\, v_{\text{clock}} + 0.1\, v_{\text{stone}}$ at the rate 0.5, so its
-# gradient is $0.5 \cdot (-2) = -1$. If there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its
-# gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the first
-# index of $P$. So $P$ is transposed:
+# First the values, which in a real model learn. The cat's value moves the output
+# $z = 0.5\, v_{\text{cat}} + 0.4\, v_{\text{clock}} + 0.1\, v_{\text{stone}}$ at the rate 0.5, so its gradient is $0.5 \cdot (-2) = -1$. If
+# there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its gradient is the sum of
+# $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the first index of $P$. So $P$ is
+# transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# If the weight $p_{ij}$ rises, the entries of output $i$ move at the rates that stand in $v_j$. So the sum over these entries is the dot
-# product $dZ_i \cdot v_j$, and for all pairs at once
+# Next the weights. If $p_{ij}$ rises, the entries of output $i$ move at the rates that stand in $v_j$. So the sum over these entries is the
+# dot product $dZ_i \cdot v_j$, and for all pairs at once
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of the weight $p_{ij}$: how fast would the loss grow if this weight alone were raised? The weight of the cat
-# costs $-2 \cdot 1 = -2$, and the weights of clock and stone cost $-2 \cdot 0 = 0$.
+# We call $dP_{ij}$ the **cost** of the weight $p_{ij}$: how fast would the loss grow if this weight alone were raised? The weight of the
+# cat costs $-2 \cdot 1 = -2$, and the weights of clock and stone cost $-2 \cdot 0 = 0$.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
@@ -175,8 +178,8 @@ print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2)
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# This settles the signs in our riddle. There $dZ = -1/z$ is negative, and the output lies between the thing's value 0 and the animal's value
-# 1. So in every sentence **a step against $dS$ raises the animal's score and lowers the thing's**.
+# This settles the signs in our riddle. There $dZ = -1/z$ is negative, and the output lies between the thing's value 0 and the animal's
+# value 1. So in every sentence **a step against $dS$ raises the animal's score and lowers the thing's**.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -196,8 +199,9 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The cat's score should rise. Does the cat's key move for that, or the query? Both do. The query touches all scores of its row. Since $s_j = q \cdot k_j / \sqrt{d_k}$, entry $a$ of the query moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$, so the gradient of the
-# query is a sum over the keys:
+# The cat's score should rise. Does the cat's key move for that, or the query? Both do. The query touches all scores of its row. Since
+# $s_j = q \cdot k_j / \sqrt{d_k}$, entry $a$ of the query moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$, so the gradient of the query
+# is a sum over the keys:
 #
 # $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{-0.5\,(1, 0, 0, 0) + 0.4\,(0, 1, 0, 0) + 0.1\,(0, 0, 0, 1)}{2}
 #  = (-0.25,\ 0.2,\ 0,\ 0.05)$$
@@ -277,8 +281,9 @@ print("query of tired:", queries[tired])
 print("keys of cat and clock:", *keys[[cat, clock]])
 
 # %% [markdown] id="first-step-notice" tags=["answer"]
-# Only the query moves. Both weights are $\frac12$, so $dZ = -2$ and $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gives the query a
-# quarter of the cat's key, and takes away a quarter of the clock's. The keys move by a piece of the query, but the query was zero.
+# Only the query moves. Both weights are $\frac12$, so $dZ = -2$, the costs are $-2$ and 0, their mean is $-1$, and
+# $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gives the query a quarter of the cat's key, and takes away a quarter of the
+# clock's. The keys move by a piece of the query, but the query was zero.
 
 # %% [markdown] id="every-step"
 # In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second sentence "tired" meets dog and stone.
@@ -340,8 +345,8 @@ for name, sentences in {"shared": read, "apart": apart}.items():
     print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# It is in the middle, though "curious" still finds the dog. "Tired", cat and clock exchange pieces only among themselves, so no piece of the
-# cat ever reaches "curious", and its scores for cat and clock stay 0.
+# It is in the middle, though "curious" still finds the dog. "Tired", cat and clock exchange pieces only among themselves, so no piece of
+# the cat ever reaches "curious", and its scores for cat and clock stay 0.
 
 # %% [markdown] id="own-list"
 # **Your own sentence.** Keep the sentence of "curious", and add one of "tired" without the dog, so that the cat gets more than 0.6. Then
@@ -362,8 +367,8 @@ print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 # </details>
 
 # %% [markdown] id="limits"
-# **Limits.** From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let the ending ask in the place of "it", while a
-# whole model must find out itself that the ending matters.
+# **Limits.** From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let the ending ask in the place of "it",
+# while a whole model must find out itself that the ending matters.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -381,9 +386,9 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at words
-# whose weight costs less than the mean and is not tiny: query and key each gain a piece of the other. Such pieces are handed on, and so
-# "curious" found a cat that it had never met.
+# The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
+# words whose weight costs less than the mean and is not tiny: query and key each gain a piece of the other. Such pieces are handed on, and
+# so "curious" found a cat that it had never met.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 

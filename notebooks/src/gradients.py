@@ -24,7 +24,7 @@ read = [(tired, [cat, clock]), (tired, [dog, stone]), (curious, [dog, stone])]
 figures.sentences(endings, nouns, read, [cat, curious])
 
 # %% [markdown] id="train-set-up"
-# No line joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
+# No sentence joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
 #
 # An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
 # so on: no two nouns have anything in common. Each sentence gives a step against the gradient of $-\ln p$, where $p$ is the animal's
@@ -303,8 +303,8 @@ figures.sentences(endings, nouns, read, [cat, tired, dog, curious])
 # that to the dog's key, and a quarter of that to the query of "curious", which now scores the cat above 0. **So "tired" told the dog about
 # the cat, and the dog told "curious".**
 #
-# As much arrived on a second way, through the stone, so the entry is 2/64. A piece changes its sign along a broken line, but this way has
-# two broken lines.
+# As much arrived on a second way, through the stone, so the entry is $2/64 = 0.03125$. A piece changes its sign along a broken line, but
+# this way has two broken lines, so the sign comes back.
 
 # %% [markdown] id="train-why-more"
 # We run all 100 rounds, and compare with PyTorch:

@@ -55,7 +55,7 @@ def sentences(asks: Sequence[str], answers: Sequence[str], read: Sequence[tuple[
             side: dict[str, Any] = {"va": "bottom" if height else "top", "xytext": (0, 9 if height else -9)}
             for word, place in zip(words, places, strict=True):
                 ax.annotate(word, (place, height), textcoords="offset points", ha="center", fontsize=LABEL_POINTS + 1, **side)
-        ax.set(xlim=(-0.5, len(answers) - 0.5), ylim=(-0.35, 1.35))
+        ax.set(xlim=(-0.5, len(answers) - 0.5), ylim=(-0.35, 1.35), xticks=[], yticks=[])
         ax.set_axis_off()
 
 

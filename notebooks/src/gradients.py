@@ -1,33 +1,45 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# In *cat saw clock because it was curious*, "it" is the cat. Can attention find this if it never read "curious" with a cat or a clock?
-# It learns by gradient steps. So **what does a step teach attention to look at?**
+# In *cat saw clock because it was curious*, "it" is the cat. Can attention find the cat if it never read "curious" together with a cat?
+# Attention learns by steps against a gradient. So **what does a step teach attention to look at?**
 #
-# **You need** the chain rule and lesson {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$, the softmax of each row,
+# **You need** the chain rule, and lessons {lesson}`softmax` and {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$,
 # outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
-# ## A word that it has never met
+# ## A pair that never met
 #
-# Two endings, "tired" and "curious", ask with a query which of two nouns "it" is. The nouns answer with keys, and the animal should get
-# the larger weight. We train on three sentences: "tired" comes with cat and clock, then with dog and stone, and "curious"
-# with dog and stone.
+# Our model reads three sentences, each with an ending, "tired" or "curious", and two nouns. A full line joins the ending with the animal of
+# its sentence, and a broken line with the thing:
 
-# %% id="train-torch"
+# %% id="train-sentences"
+from attn_course.lessons.gradients import figures
+
+nouns, endings = ["cat", "clock", "dog", "stone"], ["tired", "curious"]
+cat, clock, dog, stone = range(4)
+tired, curious = range(2)
+# an ending and its two nouns, the animal first
+read = [(tired, [cat, clock]), (tired, [dog, stone]), (curious, [dog, stone])]
+figures.sentences(endings, nouns, read, [cat, curious])
+
+# %% [markdown] id="train-set-up"
+# No sentence joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
+#
+# An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
+# so on: no two nouns have anything in common. Each sentence gives a step against the gradient of $-\ln p$, where $p$ is the animal's
+# weight.
+
+# %% id="train-torch" tags=["hide-input"]
 import torch
 
-cat, dog, clock, stone = range(4)
-tired, curious = range(2)
-# an ending, and the nouns it comes with, the animal first
-read = [(tired, [cat, clock]), (tired, [dog, stone]), (curious, [dog, stone])]
 
-
-def learn(key_step):
+def learn(key_step):  # 0: the keys stay; 1: they take the same steps as the queries
     queries = torch.zeros(2, 4, dtype=float, requires_grad=True)
-    keys = torch.eye(4, dtype=float, requires_grad=True)  # a 1 in a place of its own
+    keys = torch.eye(4, dtype=float, requires_grad=True)
     for ending, pair in 100 * read:
-        loss = -torch.log_softmax(keys[pair] @ queries[ending] / 2, dim=0)[0]
+        scores = keys[pair] @ queries[ending] / 2  # divided by the root of d_k = 4
+        loss = -torch.log_softmax(scores, dim=0)[0]  # the animal is number 0
         d_queries, d_keys = torch.autograd.grad(loss, (queries, keys))
         with torch.no_grad():
             queries -= d_queries
@@ -36,26 +48,21 @@ def learn(key_step):
 
 
 # %% [markdown] id="train-map-shown"
-# Each key begins with a 1 in a place of its own, each query at zero, and the loss is minus the logarithm of the animal's weight. After 100
-# rounds "curious" scores the dog above 0 and the stone below.
-#
-# **Predict** the signs of its scores for the cat and the clock (plus, minus, or 0), if the keys stay, and if they learn.
+# **Predict** the signs (plus, minus or 0) of the scores that "curious" gives to cat and clock after 100 rounds: if only the queries learn,
+# and if the keys learn, too.
 
 # %% id="train-map" tags=["predicted"]
-from attn_course.lessons.gradients import figures
-
-nouns, endings = ["cat", "dog", "clock", "stone"], ["tired", "curious"]
-maps = learn(key_step=0), learn(key_step=1)
-figures.learned_scores(endings, nouns, *maps, never=[(curious, cat), (curious, clock)])
+for name, key_step in {"keys stay ": 0, "keys learn": 1}.items():
+    pairs = zip(nouns, learn(key_step)[curious], strict=True)
+    print(name, *(f"  {noun} {score:+.2f}" for noun, score in pairs))
 
 # %% [markdown] id="train-map-answer" tags=["answer"]
-# These two scores are striped. If the keys stay, both are 0: the query of "curious" is made of the keys of dog and stone, which share
-# nothing with the others. If the keys learn, it finds the cat and avoids the clock.
+# If the keys stay, both scores are 0: the query of "curious" is made of the keys of dog and stone, which share nothing with the others. If
+# the keys learn, "curious" prefers the cat.
 
 # %% [markdown] id="hook-time"
-# Who told "curious" about a cat that it never met? Queries and keys change only by what `torch.autograd.grad` returns, so we derive it:
-# $dZ$, then $dQ$, $dK$ and $dV$, where $dx$ is the gradient of the loss with respect to $x$. This way back is attention with its arrows
-# turned round:
+# Who told "curious" about the cat? Queries and keys change only through their gradients, so we derive these. Let $dx$ be the gradient of
+# the loss with respect to $x$. The way back is attention with all arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -63,142 +70,116 @@ from attn_course import check, verify_lesson
 figures.machine()
 
 # %% [markdown] id="forward"
-# ## One query, in numbers
+# ## One sentence in numbers
 #
-# What does one step do? We take one query, three nouns and numbers to follow in your head. The query is
-# $q = 2\,(\ln 3, \ln 2, 0, 0)$, about $(2.2, 1.39, 0, 0)$. The key of the cat is $(1, 1, 0, 0)$, so with $\sqrt{d_k} = \sqrt 4 = 2$ its
-# score is $q \cdot k / 2 = \ln 3 + \ln 2 = \ln 6$. The dog, with $(1, 0, 0, 0)$, gets $\ln 3$, and the clock, with $(0, 0, 1, 0)$, gets 0.
-# Now $e$ to these powers is 6, 3 and 1, so the weights are 0.6, 0.3 and 0.1.
+# What "curious" knows about the cat must come from an ending that met the cat, and only "tired" did. So we follow one step of "tired", in a
+# new sentence with cat, clock and stone, whose keys are those of the beginning. Let the query be $q = 2\,(\ln 5, \ln 4, 0, 0)$. As
+# $\sqrt{d_k} = \sqrt 4 = 2$, the scores $q \cdot k / \sqrt{d_k}$ are $\ln 5$, $\ln 4$ and 0. Now $e$ to these powers is 5, 4 and 1, so the
+# weights are 0.5, 0.4 and 0.1.
 
 # %% [markdown] id="forward-output"
-# The values are $(2, 1)$, $(0, 1)$ and $(2, 0)$, and their average with these weights is
+# Each noun also has a value. Ours are single numbers that do not learn, 1 for an animal and 0 for a thing. So the output
 #
-# $$z = 0.6\,(2, 1) + 0.3\,(0, 1) + 0.1\,(2, 0) = (1.4,\ 0.9)$$
+# $$z = 0.5 \cdot 1 + 0.4 \cdot 0 + 0.1 \cdot 0 = 0.5$$
 #
-# Suppose that $t = (0.4, 1.9)$ would have been right, and let the loss be half the squared distance, $L = \frac12 |z - t|^2$. Both entries
-# are wrong by 1, so $L = 1$. As a program:
+# is the weight of the animal, and the loss is $L = -\ln z = \ln 2$, about 0.69. As a program:
 
 # %% id="forward-code"
 import numpy as np
 
-Q = 2 * np.array([[np.log(3), np.log(2), 0, 0]])
-K = np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])  # cat, dog, clock
-V = np.array([[2.0, 1], [0, 1], [2, 0]])
-target = np.array([[0.4, 1.9]])
+Q = 2 * np.log([[5.0, 4, 1, 1]])  # the query of "tired"; ln 1 = 0
+K = np.eye(4)[[cat, clock, stone]]
+V = np.array([[1.0], [0], [0]])
 
 S = Q @ K.T / 2
 P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
 Z = P @ V
-L = ((Z - target) ** 2).sum() / 2
-print("weights", P.round(2), " output", Z.round(2), f" loss {L:.2f}")
-figures.mixture(["cat", "dog", "clock"], P[0], V, target[0])
-
-# %% [markdown] id="scores-question"
-# The output should follow the arrow. If a score rises, its weight grows while the others shrink, and the output moves towards its value.
-#
-# **Predict** from the picture which of the three scores should rise. The other two do harm if they rise: which does more, that of the cat,
-# or that of the clock, whose value lies farther from the target?
-
-
-# %% id="scores-moved" tags=["predicted"]
-def loss_of(scores):
-    powers = np.exp(scores)
-    return ((powers @ V / powers.sum() - target) ** 2).sum() / 2
-
-
-for word, nudge in zip(["cat", "dog", "clock"], 0.1 * np.eye(3), strict=True):
-    print(f"{word:5} score + 0.1: loss {loss_of(S[0] + nudge):.3f}")
-
-# %% [markdown] id="scores-answer" tags=["answer"]
-# Only that of the dog, since only the way to the dog's value goes more along the arrow than against it. The clock lies farther off, and yet
-# the cat does about twice the harm. Its weight is 0.6, the clock's 0.1, and a score moves the output in proportion to its weight, as we
-# shall see.
+print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2))
 
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# Each of these trials took a forward pass. The chain rule finds all gradients in one pass back, and a small step against them lowers the
-# loss (unless all are 0). It begins at the end: $\partial L / \partial z_a = z_a - t_a$, so $dZ = (1, -1)$.
+# Which numbers should rise to lower the loss? The chain rule answers for all of them in one pass back, and a small step against all
+# gradients lowers the loss (unless they are 0). The pass begins at the output: the derivative of $-\ln z$ is $dZ = -1 / z = -2$, so the
+# output should rise.
 #
-# All other numbers act on the loss through the output. So the chain rule asks of each: **Which entries of the outputs does it touch? How
-# fast does it move them? What is the sum over all that are touched**, each rate times the gradient there?
+# All other numbers act on the loss through the outputs. So we ask of each number: **Which entries of the outputs does it touch? At what
+# rate does it move each of them? What is the sum over these entries, rate times gradient?**
 
 # %% [markdown] id="backward-values"
-# Take the cat's value. In $z = 0.6\, v_{\text{cat}} + 0.3\, v_{\text{dog}} + 0.1\, v_{\text{clock}}$ each of its entries touches one entry
-# of $z$, at the rate 0.6, so its gradient is $0.6\,(1, -1)$. If there are several queries, value $j$ touches the output of each query $i$,
-# and its gradient is the sum of $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the
-# first index of $P$. So $P$ is transposed:
+# First the values, which in a real model learn. The cat's value moves the output
+# $z = 0.5\, v_{\text{cat}} + 0.4\, v_{\text{clock}} + 0.1\, v_{\text{stone}}$ at the rate 0.5, so its gradient is $0.5 \cdot (-2) = -1$. If
+# there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its gradient is the sum of
+# $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the first index of $P$. So $P$ is
+# transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# A weight $p_{ij}$ touches every entry of output $i$ and no other output, and it moves $z_i$ along $v_j$. The sum over the entries is the
+# Next the weights. If $p_{ij}$ rises, the entries of output $i$ move at the rates that stand in $v_j$. So the sum over these entries is the
 # dot product $dZ_i \cdot v_j$, and for all pairs at once
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij} = dZ_i \cdot v_j$ the **cost** of this weight: how fast would the loss grow if this weight alone were raised? The cat
-# costs $(1, -1) \cdot (2, 1) = 1$, the dog $(1, -1) \cdot (0, 1) = -1$, and the clock $(1, -1) \cdot (2, 0) = 2$.
+# We call $dP_{ij}$ the **cost** of the weight $p_{ij}$: how fast would the loss grow if this weight alone were raised? The weight of the
+# cat costs $-2 \cdot 1 = -2$, and the weights of clock and stone cost $-2 \cdot 0 = 0$.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# But a weight never rises alone. The weights of a row sum to 1, so when a score rises, its weight takes from the others. If score $j$ rises
-# at the rate 1, weight $l$ of its row moves at the rate
+# The clock's weight costs nothing. May the clock's score rise, then? No, because the weights of a row sum to 1, and what one weight gains,
+# the others lose. If score $j$ rises at the rate 1, weight $l$ of its row moves at the rate
 #
 # $$\frac{\partial p_l}{\partial s_j} = p_l\, ([l = j] - p_j), \qquad \text{where } [l = j] \text{ is 1 if } l = j \text{ and else 0}$$
 #
-# (this is {eq}`softmax-derivative`). So if the score of the cat rises, the weights 0.6, 0.3 and 0.1 move at the rates
+# (this is {eq}`softmax-derivative`). So if the score of the clock rises, the weights of cat, clock and stone move at the rates
 #
-# $$0.6\,(1 - 0.6) = 0.24, \qquad 0.3\,(0 - 0.6) = -0.18, \qquad 0.1\,(0 - 0.6) = -0.06$$
-#
-# The cat gains what the others lose, and they lose in proportion to what they have.
+# $$0.5\,(0 - 0.4) = -0.2, \qquad 0.4\,(1 - 0.4) = 0.24, \qquad 0.1\,(0 - 0.4) = -0.04$$
 
-# %% [markdown] id="backward-softmax-cat"
-# The cat's score touches three weights at these rates, and we know their costs, so its gradient is
-# $0.24 \cdot 1 - 0.18 \cdot (-1) - 0.06 \cdot 2 = 0.3$. For any score of a row the same sum is
+# %% [markdown] id="backward-softmax-clock"
+# The sum over the three weights, rate times cost, is the gradient of the clock's score:
+# $-0.2 \cdot (-2) + 0.24 \cdot 0 - 0.04 \cdot 0 = 0.4$. The clock does harm by what it takes from the cat. For any score of a row the same
+# sum is
 #
 # $$dS_j = \sum_l dP_l\; p_l\, ([l = j] - p_j) = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
 
 # %% [markdown] id="backward-softmax-sum"
-# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. So the gradient of a score is its weight, times how far its cost
-# lies above the mean. For all queries at once, where $\odot$ multiplies entry by entry, and the row of ones $\mathbf{1}^\top$ copies
-# $\delta_i$ along row $i$:
+# where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. So the gradient of a score is its weight, times how far the cost of
+# this weight lies above the mean cost. For all queries at once, where $\odot$ multiplies entry by entry, and $\mathbf{1}^\top$, a row of
+# ones, copies $\delta_i$ along row $i$:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
-# %% id="row-by-hand"
-dZ = Z - target
-dV = P.T @ dZ
-dP = dZ @ V.T
-delta = (P * dP).sum(axis=1, keepdims=True)
-dS = P * (dP - delta)
-print("mean cost", delta.round(2), " gradients of the scores", dS.round(2))
-
-# %% [markdown] id="row-by-hand-notice"
-# The mean cost is $0.6 \cdot 1 - 0.3 \cdot 1 + 0.1 \cdot 2 = 0.5$. The clock costs most, 1.5 above the mean, but its weight is 0.1. The cat
-# lies only 0.5 above, but with a weight of 0.6, and so it did more harm.
+# %% [markdown] id="row-by-hand"
+# In our sentence the mean cost is $0.5 \cdot (-2) = -1$, so the three scores have the gradients
+#
+# | | cat | clock | stone |
+# |---|---|---|---|
+# | weight | 0.5 | 0.4 | 0.1 |
+# | cost | −2 | 0 | 0 |
+# | cost less the mean | −1 | 1 | 1 |
+# | gradient of the score | −0.5 | 0.4 | 0.1 |
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# Somebody forgets the mean: $dS = P \odot dP$. What must $dS$ be if all three values are equal, and what does this formula give?
+# Somebody forgets the mean cost: $dS = P \odot dP$. What must $dS$ be in a sentence of three animals, and what does this formula give?
 #
 # <details><summary>Answer</summary>
 #
-# Then the output does not depend on the scores, so $dS$ must be 0. But all costs are the same number $c$, so $P \odot dP = c P$,
-# which is not 0 unless $c$ is.
+# All three values are 1, so the output is 1 whatever the scores are, and $dS$ must be 0. But $dZ = -1 / 1 = -1$, so all costs are $-1$, and
+# $P \odot dP = -P$, which is not 0.
 #
 # </details>
 
 # %% [markdown] id="which-gains"
-# The mean cost has a shorter form. An average of the dot products $dZ_i \cdot v_l$ is the dot product of $dZ_i$ with the average of the
-# values, which is the output:
+# The mean cost has a shorter form, since the weighted mean of the dot products $dZ_i \cdot v_l$ is the dot product of $dZ_i$ with the
+# weighted mean of the values, which is the output:
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
-# This is our picture as a formula, with $-dZ_i$ as the arrow. A step against $dS$ raises score $j$ if the way from the
-# output to $v_j$ makes less than a right angle with the arrow (and $p_{ij}$ is not 0).
+# This settles the signs in our riddle. There $dZ = -1/z$ is negative, and the output lies between the thing's value 0 and the animal's
+# value 1. So in every sentence **a step against $dS$ raises the animal's score and lowers the thing's**.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -218,14 +199,15 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The dog should get a higher score. Does its key move for that, or the query? Both. The query touches all scores of its row, and as $s_j =
-# q \cdot k_j / \sqrt{d_k}$, its entry $a$ moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$. So its gradient is the sum over the keys:
+# The cat's score should rise. Does the cat's key move for that, or the query? Both do. The query touches all scores of its row. Since
+# $s_j = q \cdot k_j / \sqrt{d_k}$, entry $a$ of the query moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$, so the gradient of the query
+# is a sum over the keys:
 #
-# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{0.3\,(1, 1, 0, 0) - 0.45\,(1, 0, 0, 0) + 0.15\,(0, 0, 1, 0)}{2}
-#  = (-0.075,\ 0.15,\ 0.075,\ 0)$$
+# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{-0.5\,(1, 0, 0, 0) + 0.4\,(0, 1, 0, 0) + 0.1\,(0, 0, 0, 1)}{2}
+#  = (-0.25,\ 0.2,\ 0,\ 0.05)$$
 #
-# Cat and dog disagree about the first entry, where both have a 1, and the dog prevails: a step against $dq$ raises this entry. For all
-# queries at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
+# A step subtracts $dq$, so the query gains a quarter of the cat's key, and loses smaller pieces of the two other keys. For all queries
+# at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -243,22 +225,16 @@ check("gradient-of-all-keys", my_d_key)
 # ```
 
 # %% [markdown] id="backward-qk-both"
+# Together:
+#
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
-
-# %% id="circuit"
-dQ = dS @ K / 2
-dK = dS.T @ Q / 2
-print("query", dQ.round(3))
-print("keys", *dK.round(2))
-
-# %% [markdown] id="pieces"
-# In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. If it is negative, as for our dog, a step adds a piece of
-# each to the other. This exchange solves the riddle.
+#
+# In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. For an animal this factor is negative, so in a step query
+# and key **each gain a piece of the other**. For a thing the factor is positive, and each loses a piece of the other. This happens along
+# every line of our picture: a plus along a full line, a minus along a broken one.
 
 # %% [markdown] id="whole"
-# ## Who told "curious"?
-#
-# The whole way back in one function, a line for each equation:
+# The whole way back is one function, with a line for each equation:
 
 
 # %% id="whole-code"
@@ -278,32 +254,61 @@ def backward(Q, K, V, dZ):
     return dQ, dK, dV
 
 
+print("gradient of the query", backward(Q, K, V, -1 / Z)[0].round(2))
+
 # %% [markdown] id="first-step"
-# We put it in PyTorch's place and watch. Let the animal have the value 1 and the other noun 0. Then the output is the animal's weight
-# $p$, and as the loss is $-\ln p$, $dZ = -1/p$. In the first sentence the query of "tired", still zero, meets the keys of cat and clock.
+# ## Who told "curious"?
 #
-# **Predict** what the first step moves: the query of "tired", the keys of cat and clock, or all three?
+# Now `backward` takes PyTorch's place, and we follow the three sentences. In the first sentence "tired" meets cat and clock, and its query
+# is still zero.
+#
+# **Predict** which of the three move in this step: the query of "tired", the key of the cat, the key of the clock?
 
 
 # %% id="first-step-code" tags=["predicted"]
-def by_hand(query, key):  # the key of the animal comes first
-    value = np.array([[1.0], [0.0]])
-    _, p = forward(query, key, value)
-    d_query, d_key, _ = backward(query, key, value, -1 / p)
-    return p, d_query, d_key
+def step(queries, keys, ending, pair):
+    query, key = queries[[ending]], keys[pair]
+    value = np.array([[1.0], [0.0]])  # the animal is the first of the pair
+    _, z = forward(query, key, value)
+    d_query, d_key, _ = backward(query, key, value, -1 / z)
+    queries[[ending]] -= d_query
+    keys[pair] -= d_key
 
 
-_, d_query, d_key = by_hand(np.zeros((1, 4)), np.eye(4)[[cat, clock]])
-print("query:", d_query[0])
-print("keys of cat and clock:", *d_key)
+queries, keys = np.zeros((2, 4)), np.eye(4)
+step(queries, keys, *read[0])
+print("query of tired:", queries[tired])
+print("keys of cat and clock:", *keys[[cat, clock]])
 
 # %% [markdown] id="first-step-notice" tags=["answer"]
-# Only the query moves. With two equal weights $dZ = -2$, and $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this adds a quarter of the
-# cat's key to the query and takes away a quarter of the clock's. The gradient of a key is a piece of the query, and the query was zero.
+# Only the query moves. Both weights are $\frac12$, so $dZ = -2$, the costs are $-2$ and 0, their mean is $-1$, and
+# $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gives the query a quarter of the cat's key, and takes away a quarter of the
+# clock's. The keys move by a piece of the query, but the query was zero.
 
 # %% [markdown] id="every-step"
-# From now on the query of "tired" is not zero, and it leaves its mark on every key that it meets. The animal always costs less than the
-# mean, so each step pulls its key along the query, and pushes the key of the thing just as far the opposite way:
+# In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second sentence "tired" meets dog and stone.
+# Its query is no longer zero, so the dog's key gains a quarter of this query, and the stone's key loses a quarter of it. In the third
+# sentence the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's key:
+
+# %% id="round-code"
+step(queries, keys, *read[1])
+print("key of the dog:  ", keys[dog])
+print("key of the stone:", keys[stone])
+step(queries, keys, *read[2])
+print("query of curious:", queries[curious])
+figures.sentences(endings, nouns, read, [cat, tired, dog, curious])
+
+# %% [markdown] id="train-why"
+# Look at the first entries. At the beginning only the cat's key had a 1 there. A quarter of it went to the query of "tired", a quarter of
+# that to the dog's key, and a quarter of that to the query of "curious", which now scores the cat above 0. **So "tired" told the dog about
+# the cat, and the dog told "curious".**
+#
+# As much arrived on a second way, through the stone, so the entry is $2/64 = 0.03125$. A piece changes its sign along a broken line, but
+# this way has two broken lines, so the sign comes back.
+
+# %% [markdown] id="train-why-more"
+# We run all 100 rounds, and compare with PyTorch:
+
 
 # %% id="train-why-code"
 orderly = np.zeros((2, 4)), np.eye(4)  # where queries and keys begin
@@ -312,40 +317,25 @@ orderly = np.zeros((2, 4)), np.eye(4)  # where queries and keys begin
 def train(sentences, rounds=100, start=orderly):
     queries, keys = (each.copy() for each in start)
     for ending, pair in rounds * sentences:
-        _, d_query, d_key = by_hand(queries[[ending]], keys[pair])
-        queries[[ending]] -= d_query
-        keys[pair] -= d_key
+        step(queries, keys, ending, pair)
     return queries, keys
 
 
 queries, keys = train(read)
-print("as with PyTorch:", np.allclose(queries @ keys.T / 2, maps[1]))
-
-# %% [markdown] id="plane"
-# The scores agree. What happened to the keys? The cat's began with its 1 in place 1, and the clock's in place 3, so we draw to the right
-# the first entry less the third, more cat than clock, and upwards the second less the fourth, more dog than stone. Queries, dashed, are
-# drawn by the same rule. The more a key lies in the direction of a query, the higher its score:
-
-# %% id="plane-code"
-figures.learning(endings, nouns, [train(read, rounds) for rounds in (0, 1, 3, 10, 100)])
-
-# %% [markdown] id="train-why"
-# Follow the first round. The first sentence sends the query of "tired" to the right, towards the cat. In the second it meets the dog, whose
-# key points straight up, and pulls that key along itself: now the dog leans to the right, and the stone, pushed away, to the left. In the
-# third "curious" goes after the dog and away from the stone, so its query leans to the right, too, where the cat is.
-#
-# Meanwhile the dog has drawn the query of "tired" upwards. So from the second round on this query pulls the cat's key upwards, where
-# "curious" looks. **"Tired" told "curious", since a key keeps a piece of each query that it met** (if that was not zero).
+print("as with PyTorch:", np.allclose(queries @ keys.T / 2, learn(key_step=1)))
 
 # %% [markdown] id="apart-question"
-# If this is the reason, "curious" must fail where it shares no noun with "tired". So let "tired" meet cat and clock twice, and never the
-# dog. **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
+# If this is the reason, "curious" must fail where no way leads to it from the cat. So let "tired" read the sentence with cat and clock
+# twice, and never the one with dog and stone.
+#
+# **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
 
 
 # %% id="apart-code" tags=["predicted"]
-def ask(sentences, ending, pair):  # the weight of the animal
+def ask(sentences, ending, pair):  # the weight of the first of the pair
     queries, keys = train(sentences)
-    return by_hand(queries[[ending]], keys[pair])[0].item()
+    powers = np.exp(keys[pair] @ queries[ending] / 2)
+    return powers[0] / powers.sum()
 
 
 apart = [(tired, [cat, clock]), (tired, [cat, clock]), (curious, [dog, stone])]
@@ -355,30 +345,30 @@ for name, sentences in {"shared": read, "apart": apart}.items():
     print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# It is in the middle, though "curious" still finds the dog. Queries and keys get pieces only of what they meet. So "tired", cat and clock
-# never leave the horizontal line of the picture, and "curious", dog and stone never the vertical one. At right angles scores are 0.
-
-# %% [markdown] id="limits"
-# **Limits.** A gradient says what a small step does, and a large one may do the opposite. From random starts "curious" finds the cat mostly,
-# not always (*Deeper*). And we let the ending ask in the place of "it"; a whole model must find out itself that the ending matters.
+# It is in the middle, though "curious" still finds the dog. "Tired", cat and clock exchange pieces only among themselves, so no piece of
+# the cat ever reaches "curious", and its scores for cat and clock stay 0.
 
 # %% [markdown] id="own-list"
-# **Your own sentence.** Can only the dog tell "curious" about the cat? Keep the sentence of "curious", and find one with "tired", without
-# the dog, that lifts the cat above 0.6:
+# **Your own sentence.** Keep the sentence of "curious", and add one of "tired" without the dog, so that the cat gets more than 0.6. Then
+# replace it by another one, so that "curious" prefers the clock, and the cat gets less than 0.4. Look for the way first:
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]
-mine += []  # yours in the brackets; (tired, [cat, clock]) is not enough
+mine += [(tired, [cat, clock])]  # not enough: put yours in its place
 print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
 
 # %% [markdown] id="own-list-answer"
-# <details><summary>Our sentence</summary>
+# <details><summary>Our sentences</summary>
 #
-# `(tired, [cat, stone])` gives 0.79. It pulls the cat's key along the query of "tired" and pushes the stone's away. "Curious" learns to
-# avoid the stone, so its query turns towards that of "tired", and finds the cat there. (`[stone, cat]` gives 0.79, too: "tired" then pulls
-# the stone, and the query of "tired" and all that it does change their signs.)
+# `(tired, [cat, stone])` gives 0.79. The way leads from the cat through "tired" and the stone, and two of its lines are broken, so a piece
+# of the cat arrives with a plus. `(tired, [clock, stone])` gives 0.21: now a piece of the clock goes this way. (`[stone, cat]` and
+# `[stone, clock]` do as well.)
 #
 # </details>
+
+# %% [markdown] id="limits"
+# **Limits.** From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let the ending ask in the place of "it",
+# while a whole model must find out itself that the ending matters.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -397,8 +387,8 @@ verify_lesson("gradients")
 # ## Summary
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
-# words whose weight costs less than the mean and is not tiny: each pulls the query towards its key, and its key towards the query (unless
-# others pull harder). That made cat and dog more alike, and "curious", which had learned to find the dog, found the cat.
+# words whose weight costs less than the mean and is not tiny: query and key each gain a piece of the other. Such pieces are handed on, and
+# so "curious" found a cat that it had never met.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 

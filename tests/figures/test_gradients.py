@@ -11,37 +11,19 @@ from attn_course.lessons.gradients import figures
 from tests.figures.diagrams import svg_of
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
-SCORES = [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]
+SENTENCES = partial(figures.sentences, ["tired", "curious"], ["cat", "clock", "dog"], [(0, [0, 1]), (0, [0, 2]), (1, [2, 1])])
 
 DRAWN = [
     (
-        partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], *SCORES, [(1, 0)]),
+        partial(SENTENCES, [0, 1]),
         [
-            "Keys that stay: scores from −0.25 to 0.50; of pairs that never met, broken and cat 0.00.",
-            "Keys that learn: scores from −4.00 to 3.00. Above 0 are there, tired: cat; broken: clock.",
+            "From tired full lines lead to cat, broken lines to clock and dog. From curious full lines lead to dog, broken lines to clock.",
+            "A question mark stands between curious and cat.",
         ],
     ),
-    (
-        partial(
-            figures.learning, ["tired"], ["cat", "clock"], [([[0.0] * 4], np.eye(4)[:2]), ([[2, 1, 0, -3]], [[1, 0, 2, 0], [0, 2, 0, 1]])]
-        ),
-        [
-            "They begin at these places. cat: 1.0 and 0.0. clock: 0.0 and 1.0. tired: 0.0 and 0.0.",
-            "They end at these. cat: −1.0 and 0.0. clock: 0.0 and 1.0. tired: 2.0 and 4.0.",
-        ],
-    ),
-    (
-        partial(figures.mixture, ["cat", "it"], [0.25, 0.75], [[4, 0], [0, 8]], [-2, 0.5]),
-        ["cat, weight 0.25: 4.0 and 0.0. it, weight 0.75: 0.0 and 8.0. output: 1.0 and 6.0. target: −2.0 and 0.5."],
-    ),
+    (partial(SENTENCES, [0, 0, 2, 1]), ["The way, in thick lines: cat, tired, dog, curious."]),
 ]
-REFUSED = [
-    (partial(figures.mixture, ["cat", "it"], [0.5], np.eye(2), [0, 1]), "weights must have shape"),
-    (partial(figures.mixture, ["cat"], [1], np.ones((1, 3)), [0, 1]), "values must have shape"),
-    (partial(figures.mixture, ["cat"], [1], np.ones((1, 2)), [0]), "target must have shape"),
-    (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]], [(0, 0)]), "learned must have shape"),
-    (partial(figures.learning, ["tired"], ["cat"], [(np.zeros((1, 4)), np.zeros((2, 4)))]), "keys must have shape"),
-]
+REFUSED = [(partial(figures.sentences, ["tired"], ["cat"], [], [0, 0]), "at least one sentence")]
 
 TestPictures = Pictures
 

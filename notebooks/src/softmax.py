@@ -48,8 +48,7 @@ alive("softmax")
 # ## Only leads count
 #
 # Why $e^z$? Another positive amount that grows with the score is $1 / (1 + e^{-z})$. We try both on a change that should not
-# matter. If one vector $u$ is added to every key, the keys differ as before, and all scores of a query $q$ change by the same number
-# $q \cdot u$, here 5.
+# matter. If one vector $u$ is added to every key, the keys differ as before, and all scores of a query change by the same number, here 5.
 
 # %% id="leads-code"
 ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
@@ -59,9 +58,10 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count. If token
-# $i$ leads token $j$ by $x = z_i - z_j$, its weight must be $f(x)$ times that of $j$, with one positive function $f$ for all pairs and
-# scores. "Cat" leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count: the ratio of
+# two weights may depend only on the lead of one token over the other. If token $i$ leads token $j$ by $x = z_i - z_j$, its weight must be
+# $f(x)$ times that of $j$, with one positive function $f$ for all pairs and scores. "Cat" leads "because" by 4, and "because" leads "it" by
+# 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 #
@@ -70,8 +70,9 @@ for name, amount_of in ways.items():
 # 1821).
 
 # %% [markdown] id="temperature"
-# Adding two leads took three tokens, and all weights sum to 1. So **softmax is the only continuous way to weigh three tokens or more by
-# leads**, with $e$ or another positive base $a$. If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
+# To add two leads we needed three tokens. The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only
+# continuous way to weigh three tokens or more by leads**, up to the base $a$. If higher scores are to win, $a$ is above 1, and we write it
+# as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
@@ -122,9 +123,9 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# What else does $e^z$ buy us? A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of training goes against the
-# slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next. Why not the
-# squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
+# What else does $e^z$ buy us? An answer hides in training. A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of
+# training goes against the slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really
+# came next. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 #
 # Let the two race. Of three tokens the third is right, but the model is sure of the first, with the scores $(7, 1, 0)$ or even
 # $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. To measure a slope, we nudge one score up and
@@ -173,9 +174,10 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# So the squared error waits, and longest where the model is most wrong. Why? We look at the winner first. The logarithm in cross-entropy
-# undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain
-# rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of log-sum-exp**:
+# So the squared error waits, and the longer the smaller the weight of the right token is. Why? We begin with cross-entropy, which won. The
+# logarithm in cross-entropy undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
+# $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
+# log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -189,7 +191,7 @@ figures.race(paths)
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now we look at the loser. Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
+# Now to the squared error, which lost. Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
 # *scores*. But a step moves scores, and the weights only follow.
 #
 # In the row of "it" we raise the score of "tired" a little. The weight of "tired" grows, and as all weights sum to 1, the other tokens
@@ -247,7 +249,7 @@ check("pull-back-one-row", my_pull)
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 #
-# So the slope along a score is the weight of its token, times how far $g_j$ lies above the average slope $\bar g$.
+# So the slope along a score is the weight of its token, times how far $g_j$ lies above the average slope $\bar g$ (or below, with a minus).
 #
 # **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. In an undecided
 # model $s = (0.5, 0.5)$ and $g = (0.5, -0.5)$. The average of $g$ is 0, so the slope along the second score is
@@ -259,14 +261,14 @@ check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="riddle-solved"
 # This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in
-# front. (As the slopes along all scores sum to 0, the score of the first token hardly moves either.) Cross-entropy has $g_y = -1 / s_y$
+# front.  Cross-entropy has $g_y = -1 / s_y$
 # and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**,
 # however small it is.
 
 # %% [markdown] id="own"
 # ## A loss of your own
 #
-# Does a loss need the logarithm to win? Take $-2 \sqrt{s_y}$. Its slope along $s_y$ is $-1 / \sqrt{s_y}$, which has no bound either.
+# Does a loss need the logarithm to win? Take $-2 \sqrt{s_y}$. Its slope along $s_y$ is $-1 / \sqrt{s_y}$, whose size has no bound.
 # **Predict**: is this loss as quick as cross-entropy, as slow as the squared error, or between?
 
 
@@ -291,8 +293,8 @@ for first in (7.0, 12.0):
 # and `-truth / s**2` overshoots: its one step throws the third score to 1,099 or 162,758.
 
 # %% [markdown] id="own-moral"
-# In a loss of $s_y$ alone only the slope $-1 / s_y$, or a multiple of it, cancels the weight, and only the logarithm has this slope. So
-# cross-entropy is the loss that fits the softmax.
+# If the slope along the right score is to be exactly $s_y - 1$, a loss of $s_y$ alone must have the slope $-1 / s_y$, and only the
+# logarithm has it. So cross-entropy is the loss that fits the softmax.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -313,8 +315,7 @@ verify_lesson("softmax")
 #
 # - It turns leads into factors. For three tokens or more no other continuous way does, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. The squared error waits where
-#   the model is sure and wrong, because nothing cancels the tiny weight in front of its slope.
+# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. The squared error waits where the weight of the right token is tiny, because nothing cancels this weight in front of its slope.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).

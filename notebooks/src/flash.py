@@ -5,15 +5,14 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
-# ## One result, three running times
+# ## One result, two running times
 #
-# The course stored how long three programs took for the same attention, three times each, on one thread of a CPU. *Eager* is the formula
-# step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager in use* takes the same steps, but writes into tables that it had before.
-# *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# The course stored how long two programs took for the same attention, three times each, on one thread of a CPU. *Eager* is the formula step
+# by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -21,13 +20,13 @@ import numpy as np
 from attn_course.lessons.flash.experiments import ROOFLINE
 
 record = ROOFLINE.load()
-for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
+for name in ("eager", "sdpa"):  # 4096 positions, 16 features
     milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
-    print(f"{name:13}", milliseconds.round(), "ms")
+    print(f"{name:5}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (The gap is widest at these 16 features.) Eager stores
-# the scores (before and after the scale) and the weights, and sdpa never does. In our drawing of attention, these tables are lit:
+# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (At 64 and 128 features the gap was smaller.) Eager
+# stores the scores (before and after the scale) and the weights, and sdpa never does. In our drawing of attention, these tables are lit:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -36,8 +35,7 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Most of eager's extra time goes into getting memory
-# for new tables: with tables that were there already, the same steps took about 40 ms. We did not measure where the remaining 20 ms go.
+# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Section {section}`roof` asks what they cost.
 #
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
 # its denominator needs the whole row of scores before we know a single weight.
@@ -81,8 +79,9 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
 #
-# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$, already divided by $\sqrt{d_k}$,
-# and values $v_j$, for several queries $i$. Each query has its own state. One factor moves its sums to the new maximum, and we measure the block from there, too:
+# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$, already divided by
+# $\sqrt{d_k}$, and values $v_j$, for several queries $i$. Each query has its own state. The factor $e^{m_i - m'_i}$ moves both sums to the
+# new maximum $m'_i$, and the terms of the block are measured from $m'_i$, too:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
@@ -123,10 +122,9 @@ step = ours if my_step is ... else my_step
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
-# A processor has a small fast memory of its own, on the chip, and a large slow one. (On an H100 the slow one is called HBM.)
-# The rows of $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its
-# states, and let all keys and values pass by in tiles of $B_k$. If the $B_q \times B_k$ scores fit in, too, no score ever leaves the
-# fast memory.
+# A processor has a small fast memory of its own, on the chip, and a large slow one. (On an H100 the slow one is called HBM.) The rows of
+# $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its states, and
+# let all keys and values pass by in tiles of $B_k$. If their $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
 
 # %% [markdown] id="tiles-bytes"
 # What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values
@@ -161,8 +159,8 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# How many bytes is that? For the 4096 positions and 16 features of section {section}`hook`, plain attention moves at least 270 MB: it writes
-# its scores and its weights, and reads both back. And the tiles?
+# How many bytes is that? For the 4096 positions and 16 features of section {section}`hook`, plain attention moves 268 MB for its tables
+# alone: it writes the scores and the weights, and reads both back. And the tiles, in all?
 
 # %% id="tiles-count"
 T, d = 4096, 16
@@ -171,8 +169,8 @@ for B_q in (8, 64, 512):
     print(f"{B_q:3} queries in a tile: {4 * numbers / 1e6:3.0f} MB")
 
 # %% [markdown] id="tiles-play"
-# Tiles of 8 queries save almost nothing. Every query more lets all keys and values pass less often, so $B_q$ should be as large as the
-# fast memory allows. $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
+# Tiles of 8 queries save nothing. The larger the tile of queries, the less often all keys and values pass, so $B_q$ should be as large as
+# the fast memory allows. $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
 #
 # Press play. Then put more queries in a tile. Which bar shrinks?
 
@@ -182,8 +180,9 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# Our program gives SmolLM2, the language model of lesson {lesson}`start`, one token at a time, so each of 9 heads in its 30 layers asks with one
-# query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by your loop, with one key in a tile:
+# We feed SmolLM2, the language model of lesson {lesson}`start`, one token at a time. So each of the 9 heads in each of its 30 layers asks
+# with one query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by the loop above, with one
+# key in a tile:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -207,9 +206,9 @@ model.attend = my_flash
 print(next_tokens())
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Where the model is not installed, stored numbers are printed, and your loop is compared on one stored step.) Now we
+# All digits agree. (Where the model is not installed, stored numbers are printed, and the loop is compared on one stored step.) Now we
 # break the step: it gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$. Our three keys would then give 5,
-# not 4. Would you notice it in what the model writes?
+# not 4. Does the next word of the model give this bug away?
 
 
 # %% id="real-break" tags=["live"]
@@ -223,8 +222,8 @@ if model.is_here:
     print(next_tokens())
 
 # %% [markdown] id="real-broken"
-# The probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. Whoever looks only at the next word does not
-# see this bug. That is why we compare numbers.
+# The probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. So here the next word does not give the
+# bug away, and we compare numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
@@ -252,11 +251,10 @@ if model.is_here:
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
 
 # %% [markdown] id="backward-scores"
-# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
-# {lesson}`gradients`. (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dO_i \cdot v_j$, subtract the
-# mean cost under the weights of query $i$, $\delta_i = \sum_j p_{ij}\, (dO_i \cdot v_j)$, and multiply by the weight:
-# $dS_{ij} = p_{ij}\, (dO_i \cdot v_j - \delta_i)$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and
-# the values 8, 4, 2, if $dO = 1$.
+# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson {lesson}`gradients`.
+# (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dP_{ij} = dO_i \cdot v_j$, subtract the mean cost
+# under the weights of query $i$, $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and multiply by the weight: $dS_{ij} = p_{ij}\, (dP_{ij} -
+# \delta_i)$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and the values 8, 4, 2, if $dO = 1$.
 
 # %% id="backward-row" tags=["predicted"]
 p, v = np.array([1, 3, 2]) / 6, np.array([8, 4, 2])
@@ -325,9 +323,9 @@ print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed, and a causal mask (lesson
-# {lesson}`masking`) would put $-\infty$ into $S$, in `forward` and in `backward`. And NumPy cannot say what lies in which memory. A program for a GPU can,
-# and lesson {lesson}`kernels` writes one.
+# All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed. A causal mask (lesson
+# {lesson}`masking`) is missing: it would put $-\infty$ into $S$, in `forward` and in `backward`. And NumPy cannot say what lies in which
+# memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -389,7 +387,9 @@ verify_lesson("flash")
 bandwidth = np.median(record.values("copy_bytes_per_s"))
 peak = np.median(record.values("product_flops_per_s"))
 tables = 3 * 2 * 4 * 4096**2  # three, written and read, 4 bytes a number
+in_use = record.values("eager_in_use_s", "16")[:, -1]
 print(f"{tables / 1e6:.0f} MB, at copy rate {1000 * tables / bandwidth:.0f} ms")
+print("eager, with tables that were there before:", (1000 * in_use).round(), "ms")
 points = {}
 for width in (16, 64):
     flops = 2 * 4096**2 * 2 * width
@@ -400,12 +400,12 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are times of the first cell and those for 64 features. The timed program scales the scores in a step of its own, so we counted a
-# third table. At the rate of a copy, writing and reading all three takes 19 ms, about as much as eager in use took longer than sdpa in the
-# first cell. But neither these bytes nor where the rest of the time goes was measured: we assume that each step reads its inputs and writes its
-# result,
-# and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of matrices, so
-# a program faster than these could lie above it.
+# These are times of the first cell and those for 64 features. At 4096 positions most of eager's time goes into getting memory for new
+# tables: with tables that were there before, the same steps take about 40 ms. The timed program scales the scores in a step of its own, so
+# we counted a third table. At the rate of a copy, writing and reading all three takes 19 ms, about as much as these 40 ms lie above sdpa's
+# 20. But neither these bytes nor where the rest of the time goes was measured: we assume that each step reads its inputs and writes its
+# result, and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of
+# matrices, so a program faster than these could lie above it.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #

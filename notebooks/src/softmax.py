@@ -64,7 +64,8 @@ for name, amount_of in ways.items():
 # 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
-#
+
+# %% [markdown] id="powers"
 # A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$.
 # In this way $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy,
 # 1821).
@@ -126,7 +127,8 @@ print(weights_of(it).round(4))
 # What else does $e^z$ buy us? An answer hides in training. A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of
 # training goes against the slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really
 # came next. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
-#
+
+# %% [markdown] id="race-start"
 # Let the two race. Of three tokens the third is right, but the model is sure of the first, with the scores $(7, 1, 0)$ or even
 # $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. To measure a slope, we nudge one score up and
 # down:
@@ -250,7 +252,8 @@ check("pull-back-one-row", my_pull)
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 #
 # So the slope along a score is the weight of its token, times how far $g_j$ lies above the average slope $\bar g$ (or below, with a minus).
-#
+
+# %% [markdown] id="two-models"
 # **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. In an undecided
 # model $s = (0.5, 0.5)$ and $g = (0.5, -0.5)$. The average of $g$ is 0, so the slope along the second score is
 # $0.5 \cdot (-0.5 - 0) = -0.25$.

@@ -1,12 +1,12 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$, which looks like
-# a detail of bookkeeping. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** Let us take the division out of all 30
-# layers. The cell prints the perplexity on four texts: roughly, how many next words the model hesitates between.
+# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$. **Why by the
+# root of $d_k$, and not by $d_k$ itself, or not at all?** Let us take the division out of all 30 layers. The cell prints the perplexity on
+# four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 54 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -18,13 +18,13 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But its matrices were trained with it, so this is no fair trial. A fair
+# Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
 # one follows in section {section}`trial-task`. First: what does the division do to a row of scores?
 #
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$, so their dot product is 8, and
-# divided by $\sqrt 4 = 2$ it is 4.
+# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$. Their dot product is 8, and
+# divided by $\sqrt{d_k} = \sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np
@@ -45,10 +45,9 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="leads"
-# Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight; not divided, it leads by 8 and gets
-# $e^8 \approx 2981$ times its weight. In general scores $s$, as the softmax gets them, give $w_j / w_l = e^{s_j - s_l}$. So it sees
-# nothing but **leads**, the differences of two scores in one row. Before it, with only the mask
-# between, stands the division:
+# Divided by 2, "cat" leads "because" by 4 and has $e^4 \approx 55$ times the weight of "because". Not divided, "cat" leads by 8 and has
+# $e^8 \approx 2981$ times the weight. In general two scores of one row give $w_j / w_l = e^{s_j - s_l}$, so the softmax sees nothing but
+# **leads**, the differences of two scores in one row. Just before the softmax stands the division:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -62,28 +61,24 @@ figures.machine()
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
 #
-# In July 1905 Karl Pearson asked the readers of *Nature* for help. A man walks one stretch, turns in any direction, walks another, and so
-# on, $n$ times. How far from his start does he end? A week later Lord Rayleigh replied that he had solved this long ago, for sounds that
-# add up: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. (The best single bet, Pearson
-# joked, is still the spot where one left the drunkard.) And $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ is such a walk on a line.
+# In 1905 Karl Pearson asked the readers of *Nature* for help. A man walks $n$ stretches, each in a random direction. How far from his start
+# does he end? A week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions largely undo each
+# other. (The best single bet, Pearson joked, is still the spot where one left the drunkard.) A dot product $q_1 k_1 + q_2 k_2 + \ldots$ is
+# such a walk, on a line.
 
 # %% [markdown] id="coins"
-# **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
-# three at $-1$, three at $1$ and one at $3$, so the mean square is $(9 + 3 + 3 + 9) / 8 = 3$, and its root, $\sqrt 3$, is what we call the
-# typical distance.
-
-# %% [markdown] id="row-derived"
-# **In general.** Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a
-# key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The means add one number to the whole row and so change no lead.)
-# The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys of this one
-# query,
-#
-# $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
+# **By hand.** Let $q = (1, 1, 1)$, and let the key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
+# three at $-1$, three at $1$ and one at $3$. The mean square is $(9 + 3 + 3 + 9) / 8 = 3$, and we call its root, $\sqrt 3$, the typical
+# distance.
 
 # %% [markdown] id="usual"
-# Let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then
-# each of the $d_k$ terms of $\|q\|^2 = \sum_i q_i^2$ has the mean 1, so $\|q\|^2$ is $d_k$ on average, and a dot product typically
-# lies $\sqrt{d_k}$ from the mean of its row: 20 away for $d_k = 400$, and 30 for 900.
+# **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then each term $q_i k_i$ has the
+# mean 0 and the variance $1 \cdot 1$. The terms are independent, too, so their variances add:
+#
+# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
+#
+# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (In the row of each query the mean is 0,
+# too, so $d_k$ is also the average variance within a row.)
 
 # %% id="usual-code"
 rng = np.random.default_rng(5)
@@ -96,32 +91,23 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # %% [markdown] id="scale"
 # ## The scale
 #
-# Under the usual assumption the terms $q_i k_i$ are independent of each other, each with the mean 0 and the variance $1 \cdot 1$, so
-#
-# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
-#
-# A factor $c$ multiplies a variance by $c^2$, so to bring $d_k$ back to 1 we need $c^2 = 1 / d_k$. There is the root:
+# We want leads that do not grow with the width $d_k$, so we bring the variance to 1. A factor $c$ multiplies a variance by $c^2$, and
+# $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$. There is the root:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
-
-# %% [markdown] id="card-question"
-# And if nobody divides? Here 64 random queries meet 64 random keys. What becomes of the largest weight, in the second picture, as $d_k$
-# grows?
+#
+# And if nobody divides? Here 64 random queries meet 64 random keys. Move $d_k$, and watch the weights of one query, in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
 
 # %% [markdown] id="strip-notice"
-# <details><summary>What you should see</summary>
-#
-# Not divided, the largest of 64 weights, averaged over the 64 queries, is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise.
-# Divided by $\sqrt{d_k}$, it is near 0.1 at both.
-#
-# </details>
+# Not divided, the largest weight is 0.80 at $d_k = 64$ and 0.95 at 1024, averaged over the queries: the layer believes in noise. Divided by
+# $\sqrt{d_k}$, the largest weight is near 0.1 at both widths.
 
 # %% [markdown] id="deviations"
-# What if the assumption is wrong? If the entries, still independent and of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, each
-# product has the variance $\sigma_q^2\, \sigma_k^2$, so
+# Entries need not have the variance 1. If they, still independent and of mean 0, have the standard deviations $\sigma_q$ and $\sigma_k$,
+# each term $q_i k_i$ has the variance $\sigma_q^2\, \sigma_k^2$, so
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \key{score-variance-from-deviations}$$
 #
@@ -138,41 +124,37 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% [markdown] id="slow"
 # ## Or nothing at all?
 #
-# Suppose that somebody forgets the division. Their layer can still compute all that ours can, since with $W_Q / \sqrt{d_k}$ in the place of
-# our $W_Q$ it has our scores. So only how it starts and trains can differ. Vaswani et al. (2017) suspected that large dot products push the
-# softmax "into regions where it has extremely small gradients." Are they so small?
-
-# %% [markdown] id="lesson-of-a-query"
-# Let $v_j$ be the value of key $j$ less the right output. As its weights $w$ sum to 1, its output is wrong
-# by $e = \sum_j w_j\, v_j$. The loss $\frac12 \|e\|^2$ has the slope $a_j = e \cdot v_j$ along $w_j$, and as
-# $\partial w_l / \partial s_j = w_l\, ([l = j] - w_j)$ (lesson {lesson}`softmax`), the slopes along the scores are
-#
-# $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = e \cdot v_j$$
-#
-# All that $W_Q$ and $W_K$ learn from a query goes through these slopes, its $g$.
+# A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only its start and its
+# training can differ. Vaswani et al. (2017) suspected that large dot products push the softmax "into regions where it has extremely small
+# gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
-# **By hand.** Take two keys, a wrong one with the value 1 and the right one with the value 0. Then $e = w_1$, so $a_1 = w_1$ and $a_2 = 0$,
-# and $g_1 = w_1 (w_1 - w_1^2) = w_1^2\, w_2$, while $g_2 = -g_1$. If the wrong key leads by 1, its weight is 0.731, and
-# $g_1 = 0.731^2 \cdot 0.269 \approx 0.144$. If it leads by 8, the error is larger, and yet $g_1$ is only 0.0003, because $w_2$ is.
+# **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
+# 0. The loss $\frac12 w_1^2$ has the slope $w_1$ along $w_1$, and $w_1$ has the slope $w_1 w_2$ along its key's score (lesson
+# {lesson}`softmax`), so the loss has the slope $w_1^2\, w_2$ along this score. If the wrong key leads by 1, $w_1$ is 0.731, and the slope
+# 0.144. If the wrong key leads by 8, the error is larger, and yet the slope is only 0.0003, because $w_2$ is so small.
+
+# %% [markdown] id="lesson-of-a-query"
+# With more keys, and values of several numbers, the cell takes the same two steps. We call the slopes along all scores of a query its $g$.
+# All that $W_Q$ and $W_K$ learn from the query goes through $g$.
 
 # %% id="gradients-code"
 from attn_course.reference import softmax
 
 
-def gradients(scores, off):  # off: the values, less the right one
+def gradients(scores, off):  # off: each value less the right output
     w = softmax(scores)
-    e = np.einsum("nj,njv->nv", w, off)
-    a = np.einsum("nv,njv->nj", e, off)
-    return w * (a - (w * a).sum(axis=1, keepdims=True))
+    e = np.einsum("nj,njv->nv", w, off)  # the output less the right output
+    a = np.einsum("nv,njv->nj", e, off)  # slopes of the loss along the weights
+    return w * (a - (w * a).sum(axis=1, keepdims=True))  # and along the scores
 
 
 print(gradients(np.array([[8.0, 0]]), np.array([[[1], [0]]])).round(4))  # by hand
 
 # %% [markdown] id="silent-predict"
-# So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$ hardly anything. Now 2000 random queries meet 16 random keys each,
-# with $d_k = 64$ and values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall by a third, to a
-# tenth, or to a hundredth?
+# So a query that is very sure of a wrong key teaches hardly anything. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
+# values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall to two thirds, to a tenth, or to a
+# hundredth?
 
 # %% id="silent-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
@@ -185,14 +167,15 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls by a third only, and a common factor is nothing that the step size could not make up for. But the lengths have become *unequal*:
-# nearly a quarter of the queries have hardly any gradient.
+# It falls to two thirds only. And $W_Q$ gets this $g$ times keys that nobody has divided by 8, so the gradient of $W_Q$ is even *longer*
+# than with the division. The step size could make up for a common factor. But the lengths have become *unequal*: nearly a quarter of the
+# queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
-# We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and one that is long enough for the silent
-# ones is far too long for the others. Hence a better suspicion: some queries are not heard beside others. To try it, we give
-# the silent ones the mean length, and leave all other rows alone.
-#
+# We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and a step size that suits the silent queries
+# is far too large for the others. So perhaps the silent ones are not heard beside the others. To try this, we give them the mean length.
+
+# %% [markdown] id="lift-turn"
 # **Your turn.** {turn}`lift-the-silent`
 
 # %% id="lift-turn-code" tags=["your-turn"]
@@ -202,21 +185,24 @@ check("lift-the-silent", my_lift)
 # %% [markdown] id="lift-ours" tags=["ours"]
 # ```python
 # def my_lift(g):
-#     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99  # never 0
+#     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
 #     return np.where(length < 0.01, g / length * length.mean(), g)
 # ```
 
 # %% [markdown] id="trial-task"
 # ## The silent on trial
 #
-# The layer needs something to learn. An example has 16 items, each with 16 random features and a value. The input $x$ of the query is the
-# features of the first item, times an orthogonal matrix that is the same in all examples, and the output should be the value of this item.
-# As the layer sees no places, it can only find the item by undoing the matrix. A query is *right* if its largest score is that of this
-# item.
+# The layer needs something to learn. An example has 16 items, each with 16 random features and a value. The layer gets one item in
+# disguise: its input is the item's features times an orthogonal matrix, the same in all examples. The output should be the value of this
+# item, so the layer has to undo the matrix. A query is *right* if its largest score is that of this item.
+
+# %% [markdown] id="trial-training"
+# Two folded cells hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other queries are right, or for 100
+# steps. A `way` may change the gradients, as your function does, and is told which queries are right.
 
 
 # %% id="trial-examples" tags=["hide-input"]
-def examples(rng, turn, size):
+def examples(rng, turn, size):  # the wanted item is the first, which no layer can know
     items, values = rng.normal(size=(size, 16, 16)), rng.normal(size=(size, 16, 4))
     return items[:, 0] @ turn, items, values - values[:, :1]
 
@@ -229,10 +215,8 @@ def slope_of(g, x, items):  # along W_Q W_K^T, before the division
     return x.T @ np.einsum("nj,nji->ni", g, items) / len(x)
 
 
-# %% [markdown] id="trial-training"
-# A step of gradient descent averages over 32 new examples. We stop when more than 90 % of 512 other queries are right, or after 100 steps.
-# In the folded cells, a `way` may change the gradients, as your function does, and `counted` only counts who is silent. Both are told which
-# queries are right.
+if my_lift is ...:  # not written yet: take ours
+    from attn_course.lessons.scaling.tasks_turns import lifted as my_lift
 
 
 # %% id="trial-steps" tags=["hide-input"]
@@ -253,24 +237,11 @@ def train(divisor, size, seed, d_k=64, way=lambda g, right: g):
     return 100
 
 
-# %% id="lift-or-ours" tags=["hide-input"]
-if my_lift is ...:  # not written yet: take ours
-    from attn_course.lessons.scaling.tasks_turns import lifted as my_lift
-
-counts = []
-
-
-def counted(g, right):  # changes nothing, but notes how many are silent: right, wrong
-    silent = np.linalg.norm(g, axis=1, keepdims=True) < 0.01
-    counts.append([(silent & right).mean(), (silent & ~right).mean()])
-    return g
-
-
 # %% [markdown] id="slow-predict"
-# Five layers with $d_k = 64$ start from the same random matrices. One divides by the root, the others do not; the third lifts its silent
-# queries with your function, the fourth only the wrong ones, and the fifth only the right ones. Each gets the best of eight step sizes, so
-# a layer is not punished for gradients that are all too long or too short. **Predict**: which win more steps if they are lifted, the wrong
-# ones or the right ones?
+# Five layers with $d_k = 64$ start from the same random matrices, nine times anew. The first divides by the root, and the others do not.
+# The last three lift silent queries with your function: all of them, only the wrong ones, or only the right ones. Each layer gets the best
+# of eight step sizes, so a factor common to all gradients does not count. **Predict**: lifting which silent queries saves more steps, the
+# wrong ones or the right ones?
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients
@@ -282,55 +253,41 @@ layers = {  # what divides the scores, and what is done to the gradients
 }
 sizes = 0.05 * 2.0 ** np.arange(8)
 for name, (divisor, way) in layers.items():
-    print(f"{name:13s} steps until learnt", end="")
     tried = [[train(divisor, size, n, way=way) for size in sizes] for n in range(9)]
     needed = np.min(tried, axis=1)  # of each start, with the best step size
-    print(*(f"{steps:3d}" for steps in needed), f"  mean {needed.mean():.1f}")
+    print(f"{name:13s} mean number of steps {needed.mean():4.1f}", end="")
+    print(f"   (from {needed.min()} to {needed.max()})")
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# The right ones. Without the root the layer needs 24 steps more on average. Lifting all silent queries wins back 13, somewhat more than
-# half, the right ones alone 10, and the wrong ones 6.
-
-# %% [markdown] id="slow-when"
-# Are there more right ones? We count them in the layer without the root, in each half of its steps:
-
-# %% id="slow-count"
-halves = {"first half": [], "second half": []}
-for n in range(9):
-    counts.clear()
-    middle = train(1, 0.2, n, way=counted) // 2
-    halves["first half"].append(np.mean(counts[:middle], axis=0))
-    halves["second half"].append(np.mean(counts[middle:], axis=0))
-for name, half in halves.items():
-    right, wrong = np.mean(half, axis=0)
-    print(f"{name}: silent and right {right:.0%}, silent and wrong {wrong:.0%}")
+# Lifting the right ones. Without the root the layer needs 24 steps more on average. Lifting all silent queries saves 13 of these 24,
+# lifting only the right ones 10, and lifting only the wrong ones 6.
 
 # %% [markdown] id="slow-reason"
-# At first most silent queries are wrong. But in the second half nearly two thirds of all queries are silent though they are right, and they
-# still have something to teach: section {section}`measured` lifts equally many of both kinds.
+# What can a query teach that is right already? A step by its $g$ alone still raises the score of the right item more than any other. What
+# raises this score is undoing the matrix, and all queries need that. A silent wrong query is very sure of a wrong item, and a step by its
+# $g$ alone raises the right item most in only three of ten cases (section {section}`measured`). **So a silent right query still teaches
+# what all queries need, and a silent wrong one mostly that one item was wrong.** Even where equally many of both are lifted, the right ones
+# save 5 steps, and the wrong ones 2.
 
 # %% [markdown] id="culprit"
-# So Vaswani et al. were half right: about half of the delay here is won back when gradients that are small *beside others* get the mean
-# length. If all queries get it, that wins back more than half of the rest (section {section}`measured`, which also has other widths, and
-# Adam).
+# So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. Giving the silent queries the mean length
+# saves about half of the delay, and giving it to all queries saves four fifths.
 
 # %% [markdown] id="by-d-k"
 # ## And $d_k$ itself?
 #
-# Divided by $d_k$, scores have the variance $1 / d_k$ under the usual assumption. So a wide layer starts with hardly a lead, but training
-# can spread its scores. How far does one step move a score? With any divisor $u$ an example has the scores $s_j = q \cdot k_j / u$, so its
-# loss has the slopes $\sum_j g_j\, k_j / u$ along $q = x W_Q$. A step of size $\eta$ on $W_Q$ changes $q$ by $-\eta\, \|x\|^2$ times these,
-# and the score $s_l$ falls by
+# Divided by $d_k$, scores have the variance $1 / d_k$ under the usual assumption, so a wide layer starts with hardly any lead. How far does
+# one step of training move a score? Let $s = q \cdot k / u$ be a score with any divisor $u$. Its slope along $q$ is $k / u$. So a step of
+# size $\eta$ moves $q$ along $k / u$, and this moves $s$ in proportion to
 #
-# $$\frac{\eta\, \|x\|^2}{u^2} \sum_j g_j\, k_j \cdot k_l \;\approx\; \eta\, \|x\|^2\, g_l\, \frac{d_k}{u^2}$$
+# $$\eta\; \frac{k \cdot k}{u^2} \;\approx\; \eta\, \frac{d_k}{u^2}$$
 #
-# because $k_l \cdot k_l$ is about $d_k$, while the other products are mostly smaller and have either sign. (A step on $W_K$ moves it
-# likewise.)
+# because $k \cdot k$ is about $d_k$. (The other keys of the row add mostly smaller terms of either sign, and a step on $W_K$ acts likewise.)
 
 # %% [markdown] id="by-d-k-predict"
-# With the root, $d_k / u^2$ is 1, and the width drops out once more. With $u = d_k$ it is $1 / d_k$, so where $d_k$ is four times as large,
-# a step moves a score a quarter as far. But the leads of chance, which the layer has to overcome, are only half as large there.
-# **Predict**: with the step size 3.2 for all widths, what becomes of the number of steps?
+# With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
+# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict**: with $u = d_k$
+# and the step size 3.2, what becomes of the number of steps at four times the width?
 
 
 # %% id="by-d-k-code" tags=["predicted"]
@@ -347,29 +304,20 @@ print("divided by d_k")
 race(lambda d_k: d_k)
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# With the root it is 4 steps, or 3, at all three widths. Divided by $d_k$ it is 22, 42 and 79 on average, nearly twice as many each time:
-# each step goes a quarter as far, on half the way.
+# It nearly doubles: each step goes a quarter as far, on half the way. On average it is 22, 42 and 79. With the root the layer needs 4 steps,
+# or 3, at all three widths.
 
 # %% [markdown] id="by-d-k-repair"
-# A step of size $\eta$ moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. If this is the whole reason, the step
-# size $3.2 \sqrt{d_k}$ must give the same number of steps at all widths:
+# If short steps are the whole trouble, longer ones must cure it. With $u = d_k$ a step moves a score by about $\eta / d_k$, and the leads
+# are about $1 / \sqrt{d_k}$. So $\eta = 3.2 \sqrt{d_k}$ must give the same number of steps at all widths:
 
 # %% id="by-d-k-repaired"
 race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
 
 # %% [markdown] id="by-d-k-verdict"
-# It does. So here nothing is wrong with $d_k$ if the step size is chosen for the width. But **only with a multiple of the root do neither
-# the start nor the first steps depend on the width**, so that in this trial the step size of the layer with $d_k = 64$ serves the wider
-# ones.
-#
-# This holds for the start of gradient descent. Later, when queries and keys have become alike, dot products can grow like $d_k$ itself,
-# which is why **muP**, a set of rules for widening a model (Yang et al., 2022), divides by $d_k$. We have tried that neither with Adam nor
-# in a long training.
-#
-# Now try a divisor of your own in the place of $d_k^{3/4}$:
-
-# %% id="own-divisor"
-race(lambda d_k: d_k**0.75)
+# It does. So nothing is wrong here with $d_k$ if the step size grows with the width, to 25.6 at 64 and 102.4 at 1024. But **only with a
+# multiple of the root do neither the start nor the first steps depend on the width.** (Section {section}`matrices` has a case for $d_k$
+# later in training.)
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -379,18 +327,17 @@ verify_lesson("scaling")
 #
 # | what, and when | formula |
 # |---|---|
-# | one row; $q$ fixed, entries of $k$ uncorrelated, of one variance, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
-# | the scale; entries independent, mean 0, variance 1, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
-# | all scores; entries independent, mean 0, {eq}`score-variance-from-deviations` | {key}`score-variance-from-deviations` |
+# | a dot product; entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
+# | the scale; the same assumption, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
+# | other deviations; entries independent, mean 0, {eq}`score-variance-from-deviations` | {key}`score-variance-from-deviations` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent
 # entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and first steps that move them equally far.
-#
-# Divided by $d_k$, our layer learnt almost as fast as with the root once its step size grew with the width. Not divided, it took several
-# times the steps. About half of this delay was won back by lifting the queries with hardly any gradient.
+# Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times the steps,
+# and lifting the silent queries won back about half of this delay.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -398,8 +345,16 @@ verify_lesson("scaling")
 # %% [markdown] id="matrices"
 # ## Deeper: which assumption does the root need?
 #
-# Let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are independent of each other. Split
-# both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
+# **Within a row** less is needed. Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let
+# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The means add one number to the whole row and so
+# change no lead.) The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys
+# of this one query,
+#
+# $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \label{row-variance-by-query}$$
+
+# %% [markdown] id="covariances"
+# **Over all queries and keys** let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are
+# independent of each other. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
@@ -423,9 +378,10 @@ check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="kurtosis"
 # If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$, and
-# dividing by $d_k$, as muP does, holds it. And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth
-# moment $3 \|q\|^4$, but $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more frequent than on a normal curve, whose
-# ratio is 3:
+# dividing by $d_k$ holds it. That is what **muP** does, a set of rules for widening a model (Yang et al., 2022); we have not tried it.
+#
+# And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth moment $3 \|q\|^4$, but
+# $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more frequent than on a normal curve, whose ratio is 3:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
@@ -585,9 +541,31 @@ for name, (divisor, way) in ways.items():
     print(*(f"{steps:3d}" for steps in needed), f"  mean {needed.mean():.1f}")
 
 # %% [markdown] id="controls-answer"
-# Lowering the loud hardly helps, and passing lengths on does not. Equal lengths, which lift the short and lower the long at once, win back
-# four fifths. With the root and half of its queries muted the layer still learns in 5 to 11 steps, so it is not simply that these lessons
-# are missing. And are right ones better to lift than wrong ones, or only more numerous? Now as many are lifted of either:
+# Lowering the loud hardly helps, and in this trial passing lengths on does not. Equal lengths, which lift the short and lower the long at
+# once, win back four fifths. With the root and half of its queries muted the layer still learns in 5 to 11 steps, so it is not simply that
+# there are fewer lessons. Now what do the silent teach? Which item does a step along their $g$ raise most?
+
+
+# %% id="silent-lessons"
+seen = []
+
+
+def noted(g, right):  # changes nothing; `raised`: a step raises the right item most
+    silent, raised = lengths(g) < 0.01, g.argmin(axis=1, keepdims=True) == 0
+    kinds = silent & right, silent & ~right
+    seen.append([(kind.mean(), (kind & raised).mean()) for kind in kinds])
+    return g
+
+
+for n in range(9):
+    train(1, 0.2, n, way=noted)  # 0.2: a good step size without the root
+for name, (share, both) in zip(("right", "wrong"), np.mean(seen, axis=0), strict=True):
+    print(f"silent and {name} {share:.0%}, of them with the right item raised", end=" ")
+    print(f"most {both / share:.0%}")
+
+# %% [markdown] id="silent-lessons-answer"
+# So over all steps there are also more right ones. Are right ones better to lift than wrong ones, or only more numerous? Now as many are
+# lifted of either:
 
 
 # %% id="equally-many"

@@ -76,6 +76,7 @@ class TestInABrowser:
     def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, stopped_page):
         page = stopped_page
         page.set_content(card_html("scale"))
+        page.locator("summary", has_text="Jacobian").click()
         width = page.get_by_role("slider", name="number of entries d k")
         expect(width).to_have_attribute("aria-valuetext", "64")  # where the two ways differ already
         width.press("Home")

@@ -41,9 +41,9 @@ def scale_explorable() -> None:
     publish_explorable(
         CARDS / "scale",
         "What 64 random queries make of 64 random keys, with and without the scale. Sliders for d_k, in powers of two from 1 to 1024, "
-        "and for one of the queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and "
-        "the norm of the softmax Jacobian, all its slopes, against d_k, a dot for each query. Divided by the square root of d_k hardly "
-        "anything changes; not divided, one key takes nearly all the weight, and more and more queries have a Jacobian near 0.",
+        "and for one of the queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and, "
+        "in a fold, the norm of the softmax Jacobian, all its slopes, against d_k, a dot for each query. Divided by the square root of d_k "
+        "hardly anything changes; not divided, one key takes nearly all the weight, and more and more queries have a Jacobian near 0.",
     )
 
 

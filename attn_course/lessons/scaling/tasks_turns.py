@@ -240,9 +240,9 @@ one item: 5 1
             the new length is the mean over all rows of the batch
     """,
     hints="""
-        Add 1e-99 to the lengths, so that you may divide by them.
-        `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere. What is the condition?
-        np.where(length < 0.01, ..., g)
+        `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere.
+        Which row has the direction of a row of `g`, but the length 1?
+        g / length * ...
     """,
     why="""
         The loud rows stay as they are, so whatever is won back comes from the silent ones.
@@ -251,9 +251,9 @@ one item: 5 1
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g`, in float64, are the gradients of some queries, and `np.linalg.norm(g, axis=1, keepdims=True)` their lengths. Write
-    `my_lift(g)`: each silent row, one shorter than 0.01, keeps its direction and gets the mean length of all rows. A row of zeros, and
-    all other rows, stay as they are.
+    The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row shorter than 0.01 keeps its direction
+    and gets the mean length of all rows, and all other rows stay, as do rows of zeros. Begin with
+    `length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99`, which is never 0, and return `np.where(length < 0.01, ..., g)`.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
     return np.where(length < 0.01, g / length * length.mean(), g)

@@ -118,8 +118,8 @@ function start(root) {
     part("norms", "path", { class: `attn-line attn-${way}`, d: `M${points.join("L")}` });
   });
 
-  const cells = FACTS.map(([name]) => {
-    const row = one(".attn-live tbody").insertRow();
+  const cells = FACTS.map(([name], at) => {
+    const row = one(at < 4 ? ".attn-live tbody" : "details tbody").insertRow();
     row.innerHTML = '<th scope="row"></th>';
     row.firstChild.textContent = name;
     return WAYS.map(() => row.insertCell());
@@ -177,8 +177,7 @@ function start(root) {
 function summary(power, chosen) {
   const [scaled, unscaled] = FOUND[power];
   const say = (found) =>
-    `the scores spread by ${decimal(found.deviation, 1)}, the largest weight of query ${chosen + 1} is ${decimal(found.largest[chosen], 3)}, ` +
-    `and ${found.still} of ${QUERIES} queries have a Jacobian with a norm below 0.01`;
+    `the scores spread by ${decimal(found.deviation, 1)}, and the largest weight of query ${chosen + 1} is ${decimal(found.largest[chosen], 3)}`;
   if (power === 0) return "At dₖ = 1 the scale divides by 1: both ways are the same. Let dₖ grow.";
   return `At dₖ = ${2 ** power}, divided by √dₖ: ${say(scaled)}. Not divided: ${say(unscaled)}.`;
 }

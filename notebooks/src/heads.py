@@ -11,7 +11,7 @@
 # ## Both neighbours
 #
 # Eight places stand in a ring, and each gets one of eight colours by lot. The task: name, at each place, the colours before and after it.
-# The folded cell draws 1024 rings and shows the first. Its function `named` says how often each neighbour is named right.
+# The folded cell draws 1024 rings and shows the first, with a number for each colour. Its `named` says how often each neighbour is named right.
 
 # %% id="hook-task" tags=["hide-input"]
 import numpy as np
@@ -40,7 +40,7 @@ figures.ring(rings[0])
 
 # %% [markdown] id="hook-layer"
 # We give the task to one layer of attention. For each place it reads a vector of the colour plus one of the place. From what the layer
-# returns at a place, a linear map must name both neighbours. We try one head of width 32, and two heads of width 16:
+# returns at a place, a linear map must name both neighbours. We try one head of width 32, and two of width 16:
 
 
 # %% id="hook-code"
@@ -59,7 +59,7 @@ class Ring(nn.Module):
 
 # %% [markdown] id="hook-bet"
 # The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We
-# train both models from three starts. How often do they name the neighbours right, on the 1024 rings, which are new to them?
+# train both models from three starts. How often do they name the neighbours right on our 1024 unseen rings?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -337,7 +337,7 @@ for silent in (*((head,) for head in range(9)), others):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Only without head 0 does the model lose the list: it still finds "paper" (perhaps heads of other layers help), but then writes a year.
-# Without any other of the nine it repeats the whole list, and even with head 0 as the only head of this layer.
+# It repeats the whole list without any other of the nine, and even with head 0 as the only head of this layer.
 
 # %% [markdown] id="real-texts"
 # But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the tokens does the model

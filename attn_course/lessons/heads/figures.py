@@ -75,7 +75,8 @@ def ring(colours: ArrayLike) -> None:
         for x, y, name in zip(across, up, ("before", "this place", "after"), strict=False):
             ax.annotate(name, (x, y), xytext=(0, 18), textcoords="offset points", ha="center", fontsize=LABEL_POINTS)
         ax.margins(0.12, 0.28)
-        ax.set_axis_off()
+        ax.set(xticks=[], yticks=[])
+        ax.spines.bottom.set_visible(False)
 
 
 def ring_maps(maps: ArrayLike) -> None:

@@ -4,20 +4,22 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 58 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 52 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# Eight places stand in a ring, and each gets one of eight colours by lot. The task: name at each place the colours before and after it.
-# Here is a ring, its colours counted from 0, with the right answers:
+# Eight places stand in a ring, and each gets one of eight colours by lot. The task: name, at each place, the colours before and after it.
+# The folded cell draws 1024 rings and shows the first, with a number for each colour. Its `named` says how often each neighbour is named right.
 
-# %% id="hook-task"
+# %% id="hook-task" tags=["hide-input"]
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
+
+from attn_course.lessons.heads import figures
 
 
 def draw(rng, count):  # rings of eight places, each with one of eight colours
@@ -34,13 +36,11 @@ def named(answers, rings):
 
 
 rings = draw(np.random.default_rng(2), 1024)
-print("ring:  ", rings[0].numpy())
-print("before:", neighbours(rings)[0, :, 0].numpy())
-print("after: ", neighbours(rings)[0, :, 1].numpy())
+figures.ring(rings[0])
 
 # %% [markdown] id="hook-layer"
-# One layer of attention reads a vector for each colour plus one for its place, and from what it returns at a place, a linear map must name
-# both neighbours. We try one head of width 32, and two of width 16:
+# We give the task to one layer of attention. For each place it reads a vector of the colour plus one of the place. From what the layer
+# returns at a place, a linear map must name both neighbours. We try one head of width 32, and two of width 16:
 
 
 # %% id="hook-code"
@@ -49,7 +49,7 @@ class Ring(nn.Module):
         super().__init__()
         self.colour, self.place = nn.Embedding(8, 32), nn.Embedding(8, 32)
         self.layer = nn.MultiheadAttention(32, n_heads, bias=False, batch_first=True)
-        self.names = nn.Linear(32, 16)  # eight colours before, eight after
+        self.names = nn.Linear(32, 16)  # 8 colours before, 8 after
 
     def forward(self, rings):
         x = self.colour(rings) + self.place.weight
@@ -58,8 +58,8 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We train
-# both models from three starts. How often does each name the neighbours right, on rings that it has not seen?
+# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We
+# train both models from three starts. How often do they name the neighbours right on our 1024 unseen rings?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -84,103 +84,83 @@ for seed in (2, 1, 0):
     print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one of them every time, and the other at about one place of eight, mostly where
-# both neighbours happen to have the same colour. Which one it misses depends on the start. Here are the
-# weights of attention after the last start, averaged over the rings:
+# Two heads name both neighbours every time. One head names one neighbour every time, but the other at one place of eight, like a blind
+# guess. Which neighbour it misses depends on the start. Here are the weights of attention after the last start, averaged over the rings:
 
 # %% id="hook-maps"
-from attn_course.lessons.heads import figures
-
 maps = torch.cat([one.weights, two.weights], dim=1)  # of the 1024 rings
 figures.ring_maps(maps.mean(dim=0))
 
 # %% [markdown] id="why"
 # ## What does the one head lack?
 #
-# The one head looks at both neighbours, with nearly equal weights. Of the two heads, each looks at one. In the machine of lesson
-# {lesson}`start`, the heads and $W_O$, which merges them, are lit:
+# Where do the two layers differ? In the machine of lesson {lesson}`start`, the heads are lit, and $W_O$, which merges them:
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="why-line"
-# So the one head hands over a single mixture of two colours. Why is that not enough? Let a head give the place before the weight 0.6 and
-# the place after 0.4, and let there be two colours, *red* with the number 0 and *blue* with 1:
-#
-# | before | after | mixture |
-# |---|---|---|
-# | red | red | $0.6 \cdot 0 + 0.4 \cdot 0 = 0$ |
-# | red | blue | $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$ |
-# | blue | red | $0.6 \cdot 1 + 0.4 \cdot 0 = 0.6$ |
-# | blue | blue | $0.6 \cdot 1 + 0.4 \cdot 1 = 1$ |
-
-# %% [markdown] id="why-cut"
-# A threshold between 0.4 and 0.6 tells us the colour before. No threshold tells us the colour after, which is blue at 0.4 and 1, but red at
-# 0 and 0.6. The colour after moves the mixture by 0.4, and the colour before by 0.6, so the one before outvotes it. Are there weights with which one threshold tells the colour before, and another the colour after? Move the slider:
+# Of two heads, each looks at one neighbour. The only head looks at both, and hands over a mixture of their colours. Take two colours: red is
+# the number 0, and blue is 1. The card draws the mixture of each of the four pairs twice, first in the colour before, then in the colour
+# after. Move its slider. Which colour can one threshold tell from the mixture?
 
 # %% id="mixture-card"
 figures.mixture_explorable()
 
+# %% [markdown] id="why-cut"
+# With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between the
+# two tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6: the colour before moves the
+# mixture by more, and outvotes the colour after.
+
 # %% [markdown] id="why-both"
-# There are none. Could a wider head do it, with a whole vector for each colour? Let its weights be $p_-$ for the place before and $p_+$ for
-# the place after, whatever the colours are. Then only matrices act on the vectors of the colours, so every number that the linear map
-# returns is a sum of one term for each place and a constant. Take the number for "blue comes after" less the number for "red comes after".
-# While only the colours $x$ before and $y$ after change, this lead is
+# A wider head mixes vectors. But from the mixture, the linear map makes one number for each answer. Take its number for "blue comes after"
+# less its number for "red comes after". This *lead* of blue should be positive exactly where blue comes after. While the weights are fixed,
+# only matrices act on the vectors, so the lead is a sum with one term for each place. With the weight $p_-$ for the place before, whose colour is
+# $x$, and $p_+$ for the place after, whose colour is $y$, it is
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# where $f(x)$ is what the colour $x$ would add to this lead with the weight 1, one number however wide the head is.
+# where $f(x)$ is what the colour $x$ adds at the weight 1, and $c$ holds everything else. However wide the head is, $f(x)$ is one number.
 
 # %% [markdown] id="why-signs"
-# Whatever comes before, the lead must be positive if blue comes after, and negative if red does. So with $g = f(\mathrm{blue}) -
-# f(\mathrm{red})$, two differences must be positive:
+# To name the colour after, "red, blue" needs a positive lead, and "red, red" and "blue, red" need a negative one. So with
+# $g = f(\mathrm{blue}) - f(\mathrm{red})$,
 #
 # $$\begin{aligned}
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= p_+\, g > 0 \\
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-)\, g > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
-# To name the colour *before*, by the same two lines with the places exchanged (and another $f$), the place before must have it. One pair of
-# weights cannot do both, but two heads have a pair each, at best $1, 0$ and $0, 1$. (Weights that depend on the colours are another matter.
-# Here they hardly do.)
-
-# %% [markdown] id="why-conditions"
-# In `one` of the last start, the head gives the place before 0.50 and the place after 0.46, on average. The place before nearly always has more.
-# **Predict** which colour it names for *after*, and which is its second choice where the two neighbours differ.
-
-# %% id="why-order" tags=["predicted"]
-before, after = neighbours(rings).unbind(dim=-1)
-first, second = one(rings)[:, :, 1].topk(2).indices.unbind(dim=-1)
-differ = before != after
-print(f"for after, it names the one before: {(first == before).float().mean():.2f}")
-print(f"its second choice is right: {(second == after)[differ].float().mean():.2f}")
-
-# %% [markdown] id="why-order-answer" tags=["answer"]
-# For *after*, too, it names the colour before, and its second choice is the colour after. So the mixture holds both colours, but the linear
-# map ranks them in one order only.
+# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight. To
+# name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can, since
+# each has weights of its own. (The proof needs weights that do not depend on the colours. In our trained heads they hardly do.)
 
 # %% [markdown] id="more"
-# Then perhaps the mixture only needs a better reader? In place of the linear map we train a network that reads the same head (`train`
-# leaves frozen weights alone):
+# Is the other colour lost, then? After the last start, the head of `one` gives on average the weight 0.50 to the place before and 0.46 to the
+# place after. In place of the linear map, we now train a small network that reads the same head. (`train` leaves frozen parameters alone.)
+#
+# **Predict** how often the network names the colour before, and how often the colour after.
 
-# %% id="more-code"
+# %% id="more-code" tags=["predicted"]
 from copy import deepcopy
 
 deep = deepcopy(one)
 deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
 print("the same head, then a network:", named(train(deep, seed=0)(rings), rings))
 
+# %% [markdown] id="more-answer" tags=["answer"]
+# Both every time, and so it is with the heads of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are different
+# mixtures. A linear map ranks the two colours in one order only, but a network can tell the two mixtures apart.
+
 # %% [markdown] id="mixture"
-# Now the same head is enough, and so are those of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are still different
-# mixtures, and the network tells them apart. In a transformer, too, a network stands behind each layer of attention. It could sort out a
-# mixture, but two heads, as on the ring, leave it nothing to sort out.
+# So no colour is lost. The colours are only mixed, and a network can sort them out. A transformer, too, has a network behind each layer of
+# attention. But this is what several heads can do and one head cannot: **hand several things over apart**, ready for a linear map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# What did the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. The second row of weights
-# comes from a cut of queries, keys and values into blocks of columns. A **head** is one block of each, and attends for itself:
+# What does the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. To get two heads, the layer
+# cuts queries, keys and values, of 32 columns each, into blocks of 16. A **head** is one block of each, and attends for itself:
 
 
 # %% id="attend"
@@ -195,39 +175,28 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 
 
 # %% [markdown] id="small"
-# Let two heads have one column each. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
+# Let two heads have one column each, so that we can compute by hand. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
 #
 # | | key | value |
 # |---|---|---|
 # | the | $(0, 1)$ | $(0, 3)$ |
 # | cat | $(1, 0)$ | $(2, 0)$ |
 # | sat | $(0, 0)$ | $(0, 0)$ |
-#
-# The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, and the root of its width is 1, so the powers of $e$ are 1, 8
-# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives
-# "the" the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$.
 
-# %% [markdown] id="small-wide"
-# And one head of width 2? It scores "the" and "cat" alike, with $\ln 8 / \sqrt{2}$, so it gives them equal weights:
-
-# %% id="small-code"
-query = np.log([[8.0, 8.0]])
-key, value = np.array([[[0, 1], [1, 0], [0, 0]], [[0, 3], [2, 0], [0, 0]]])
-readers = {"first head": [0], "second head": [1], "one head of width 2": [0, 1]}
-for name, columns in readers.items():
-    output = attend(query[:, columns], key[:, columns], value[:, columns])
-    print(f"{name}: {output[0].round(2)}")
-
-# %% [markdown] id="small-answer"
-# Two heads find a word each, while the wide one has to share its only row of weights between them.
+# %% [markdown] id="small-heads"
+# The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, divided by the root of its width, 1. So the powers of $e$ are 1, 8
+# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives "the"
+# the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$. One head of width 2 would score both words alike, with
+# $\ln 8 / \sqrt{2}$, and mix them.
 
 # %% [markdown] id="columns"
-# Let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns, for $H$ heads. Each column of $X W_Q$ is $X$ times one column of $W_Q$, so to
-# cut out a block is to give head $h$ a narrow matrix of its own:
+# With tokens as the rows of $X$, the queries are $X W_Q$. For $H$ heads, let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns. Each column
+# of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries is to give head $h$ a narrow matrix of its own, $W_Q^{(h)}$:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# The input $X$ is not cut: every head reads all of its features. On its blocks, of widths $d_k$ and $d_v$, a head is attention as before:
+# The input $X$ is not cut: every head reads all of its features. A block of queries or keys has $d_k$ columns, and a block of values has
+# $d_v$. On its blocks, a head is attention as before, with weights $P_h$ and output $Z_h$:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
@@ -241,10 +210,10 @@ my_heads = ...  # your function
 check("heads-by-loop", my_heads)
 
 # %% [markdown] id="loop-goes-on"
-# The lesson goes on with yours, or with this one:
+# Our answer is in the folded cell, which uses it as long as yours is missing.
 
 
-# %% id="loop-ours"
+# %% id="loop-ours" tags=["hide-input"]
 def heads_ours(query, key, value, n_heads):
     sides = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
     return np.concatenate([attend(*head) for head in zip(*sides, strict=True)], axis=-1)
@@ -252,38 +221,27 @@ def heads_ours(query, key, value, n_heads):
 
 my_heads = heads_ours if my_heads is ... else my_heads
 
-# %% [markdown] id="reshape"
-# ### Spot the mistake
-#
-# Libraries make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$. Both cuts below give this shape. We change the last of four
-# positions. **Predict** for each cut which of three heads notice it.
+# %% [markdown] id="small-wide"
+# On our example, two heads should return 1.6 and 2.4, and one head a mixture:
 
-# %% id="reshape-code" tags=["predicted"]
-queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
-changed = queries + np.array([[0], [0], [0], [1]])
-cuts = lambda x: x.reshape(4, 3, 2).swapaxes(0, 1), lambda x: x.reshape(3, 4, 2)
-for cut in cuts:
-    print("heads that notice:", (cut(queries) != cut(changed)).any(axis=(1, 2)))
-
-# %% [markdown] id="reshape-answer" tags=["answer"]
-# In the first cut, every head does. The second has the same shape, but `reshape` reads row by row, and puts all of position 0 and a third
-# of position 1 into the first "head". Split the last axis first, and **then** move the axis of heads to the front.
+# %% id="small-code"
+query = np.log([[8.0, 8.0]])
+key, value = np.array([[[0, 1], [1, 0], [0, 0]], [[0, 3], [2, 0], [0, 0]]])
+for n_heads in (2, 1):
+    print(f"heads: {n_heads}, output {my_heads(query, key, value, n_heads).round(2)}")
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# What does a single head contribute to its layer? Every position now has $H$ outputs of width $d_v$, side by side, and one more matrix maps
-# them back to the width $d$ of the tokens (in the machine, `d_model`):
-#
-# $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
-# \label{multi-head-attention}$$
-#
-# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet block $h$ of the rows:
+# What does a single head contribute to its layer? Every position now has $H$ outputs of width $d_v$, side by side, and $W_O$ maps them back
+# to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block $h$:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
-#
-# So the layer is a **sum over heads**. If two heads return 3 and 5 at a position, and the rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the
-# layer returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head $(5, 5)$.
+
+# %% [markdown] id="merge-sum"
+# So the layer is a **sum over heads**, and a head is silenced by leaving out its term. If two heads return 3 and 5 at a position, and the
+# rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the layer returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head
+# $(5, 5)$.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -294,7 +252,11 @@ my_layer_without = ...  # your function
 check("layer-without-a-head", my_layer_without)
 
 
-# %% id="silence-ours"
+# %% [markdown] id="silence-goes-on"
+# Ours is folded again.
+
+
+# %% id="silence-ours" tags=["hide-input"]
 def layer_without_ours(heads, w_output, silent):
     rows = np.split(w_output, len(heads))  # blocks of d_v rows
     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
@@ -302,45 +264,19 @@ def layer_without_ours(heads, w_output, silent):
 
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
-# %% [markdown] id="layer"
-# With matrices, your two functions are a whole layer:
-
-
-# %% id="layer-code"
-class MyLayer:
-    def __init__(self, w_query, w_key, w_value, w_output, n_heads):
-        self.w = w_query, w_key, w_value
-        self.w_output, self.n_heads = w_output, n_heads
-
-    def read(self, x):
-        return [x @ w for w in self.w]
-
-    def __call__(self, x, silent=None):
-        z = my_heads(*self.read(x), self.n_heads)
-        if silent is None:
-            return z @ self.w_output
-        heads = np.array(np.split(z, self.n_heads, axis=-1))
-        return my_layer_without(heads, self.w_output, silent)
-
-
-# %% [markdown] id="ring-class"
-# Does your class return what PyTorch's layer does, in `two` of the last start? PyTorch keeps $W_Q$, $W_K$ and $W_V$ in one matrix, and all
-# four matrices transposed:
-
-# %% id="ring-class-code"
-w_in, w_out = two.layer.in_proj_weight, two.layer.out_proj.weight
-mine = MyLayer(*np.split(w_in.numpy().T, 3, axis=1), w_out.numpy().T, n_heads=2)
-x = two.colour(rings) + two.place.weight
-added = np.array([mine(each) for each in x.numpy()])
-print("as PyTorch's layer:", np.allclose(added, two.layer(x, x, x)[0], atol=1e-4))
-
 # %% [markdown] id="silence-ring"
-# It does. Now we silence head 0, and then head 1. **Predict** from their maps in section {section}`hook` which neighbour is still named
-# each time.
+# Now your two functions take over the layer of `two`, from the last start: the first computes its heads, and the second silences head 0, then
+# head 1.
+#
+# **Predict** from their maps in section {section}`hook` which neighbour is still named each time.
 
 # %% id="silence-ring-code" tags=["predicted"]
+w_in, w_out = two.layer.in_proj_weight.numpy(), two.layer.out_proj.weight.numpy()
+w_q, w_k, w_v, w_o = *np.split(w_in.T, 3, axis=1), w_out.T  # PyTorch transposes them
+x = (two.colour(rings) + two.place.weight).numpy()
+z = [np.split(my_heads(each @ w_q, each @ w_k, each @ w_v, 2), 2, axis=1) for each in x]
 for silent in (0, 1):
-    added = np.array([mine(each, silent) for each in x.numpy()])
+    added = np.array([my_layer_without(np.array(h), w_o, silent) for h in z])
     answers = two.names(torch.tensor(added).float()).unflatten(-1, (2, 8))
     print(f"without head {silent}: {named(answers, rings)}")
 
@@ -349,10 +285,10 @@ for silent in (0, 1):
 # is the other way round.
 
 # %% [markdown] id="real"
-# ## Your class holds a layer of a real model
+# ## A head with a job in a real model
 #
-# We made the ring for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of SmolLM2-135M has nine (layers and heads are
-# counted from 0). We read a list of words that begins again, and look at two of the heads:
+# The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
+# heads. (Layers and heads are counted from 0.) The model reads a list of words that begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -360,69 +296,72 @@ from attn_course import language_model
 model = language_model()
 words = "river green paper seven tiger horse gold cup. river green"
 
+# %% [markdown] id="real-look"
+# How much weight does each head give, on average, to the token before, and how much to the first token?
+
 # %% id="real-maps"
-figures.two_heads(model.maps(words)[16], model.tokens(words))
+p = model.maps(words)[16]  # head, query, key
+t = np.arange(2, p.shape[1])  # from the third token on, where these two keys differ
+for head in range(9):
+    before, first = p[head, t, t - 1].mean(), p[head, t, 0].mean()
+    print(f"head {head}: before {before:.2f}, first {first:.2f}")
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring, and head 3 most at the first token. To hold their layer, your class needs two
-# more steps before it attends, which the folded `SmolLayer` adds. Each pair of features of a query or key is turned by an angle that grows
-# with the place of its token (lesson {lesson}`self_attention`). And three heads of queries share one head of keys and values.
-
-
-# %% id="real-class" tags=["hide-input"]
-def turned(side):  # features 2i, 2i + 1 are a pair (i, i + 32 in Hugging Face's file)
-    angles = np.arange(side.shape[1])[:, None] * 100_000.0 ** (-np.arange(32) / 32)
-    pairs = (side[..., 0::2] + 1j * side[..., 1::2]) * np.exp(1j * angles)
-    return np.stack([pairs.real, pairs.imag], axis=-1).reshape(side.shape)
-
-
-class SmolLayer(MyLayer):
-    def read(self, x):
-        q, k, v = (np.array(np.split(x @ w, w.shape[1] // 64, axis=1)) for w in self.w)
-        k, v = (np.repeat(side, 3, axis=0) for side in (k, v))  # three heads to nine
-        return [np.concatenate(side, axis=1) for side in (turned(q), turned(k), v)]
-
-
-# %% [markdown] id="real-compare"
-# If the model is on your machine, `around_heads` takes two arrays from it: what the heads of layer 16 read in our list, and the sum that
-# they add to the tokens. Your class has no mask, but the last row needs none. So for each token we give it the text up to this token, and
-# keep the last row:
+# Head 0 looks at the token before, like a head on the ring. The others look most at the first token. But weights only show where a head
+# looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16. Is this what your function does?
+# If the model is on your machine, a hook catches what the heads return, and `around_heads` says what their layer adds:
 
 # %% id="real-layer" tags=["live"]
 if model.is_here:
-    w = model.layer(16)
-    mine = SmolLayer(w.w_query, w.w_key, w.w_value, w.w_output, n_heads=9)
-    for silent, real in {None: model, 0: model.silenced((16, 0))}.items():
-        x, added = real.around_heads(16, words)
-        yours = np.array([mine(x[:t], silent)[-1] for t in range(1, len(x) + 1)])
-        assert np.allclose(yours, added, atol=1e-4)  # all tokens, all features
-        print(f"silent: {silent}", yours[-1, :3].round(3), added[-1, :3].round(3))
+    from attn_course.modules import hooked
 
-# %% [markdown] id="real-look"
-# For us it printed the first numbers of the last token, from your class and from the model:
-#
-# ```text
-# silent: None [-0.116  1.027  0.118] [-0.116  1.027  0.118]
-# silent: 0 [ 0.067  0.467 -0.316] [ 0.067  0.467 -0.316]
-# ```
-#
-# So on this list your class does what the heads of layer 16 do, and in `model.silenced((16, 0))` this layer lacks the term of head 0.
+    caught = []
+    with hooked(model.network, {"blocks.16.attention.heads": caught.append}):
+        model.logits(words)
+    z = caught[0].numpy().swapaxes(0, 1)  # head, token, width
+    yours = my_layer_without(z, model.layer(16).w_output, silent=0)
+    _, added = model.silenced((16, 0)).around_heads(16, words)
+    print("the same:", np.allclose(yours, added, atol=1e-4))
 
 # %% [markdown] id="real-copy"
-# At the second "green", the model must find "paper" to repeat the list. Head 0 can write at "paper" what stood before it, "green", and a
-# later layer could search for that. We silence head 0, then head 3, and for control all heads but head 0 at once. **Predict** after which
-# of the three silencings the model still repeats the list. (This is a bet.)
+# For us it was the same. What does the model lose with this head? At the second "green", the model must find "paper" to go on with the
+# list. We silence each of the nine heads by itself and then, for control, all but head 0.
+#
+# **Predict** in which of the ten cases the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
-others = [(16, head) for head in range(1, 9)]
-for silent in ([], [(16, 0)], [(16, 3)], others):
-    print(model.silenced(*silent).write(words, tokens=6).removeprefix(words))
+others = tuple(range(1, 9))
+for silent in (*((head,) for head in range(9)), others):
+    quiet = model.silenced(*((16, head) for head in silent))
+    print(*silent, "silent:", quiet.write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0 the model still finds "paper" (perhaps other heads help), then writes a year instead of the list. It repeats the whole list
-# without head 3, and even with head 0 as the only one of this layer. But we chose this list. In each of six texts of 50 random tokens, read twice, the model named
-# 63 to 84 % of the tokens in the second round, without head 0 at most 12 %, and with head 0 alone 39 to 65 %. So these copies need head 0
-# far more than the eight other heads of its layer. How the copying works, lesson {lesson}`induction` asks.
+# Only without head 0 does the model lose the list: it still finds "paper" (perhaps heads of other layers help), but then writes a year.
+# It repeats the whole list without any other of the nine, and even with head 0 as the only head of this layer.
+
+# %% [markdown] id="real-texts"
+# But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the tokens does the model
+# name right in the second round?
+
+# %% id="real-six"
+from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
+
+record = COPYING.load()
+for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
+    print(f"silent: {silent:28}", (100 * record.values("silenced", silent)).round())
+
+# %% [markdown] id="real-notice"
+# Without head 0 it is at most 12 %, and without the eight others of its layer at least 39 %. So these copies need head 0 far more than the
+# other eight together. (How looking back helps to copy, lesson {lesson}`induction` asks.)
+#
+# Now choose a list and heads yourself. The cell writes the list twice and begins again. Try `silent = []` first: some lists the model does
+# not repeat at all.
+
+# %% id="real-own" tags=["live"]
+mine = "dog sun book rain fish tree door milk"  # your list
+silent = [(16, 0)]  # your heads: (layer, head), 30 layers of nine heads
+begun = f"{mine}. {mine}. {' '.join(mine.split()[:2])}"
+print(model.silenced(*silent).write(begun, tokens=8).removeprefix(begun))
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -440,15 +379,21 @@ verify_lesson("heads")
 # ## Summary
 #
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - A map only suggests what a head is for. Silence it, and others for control.
+# - A map only suggests what a head is for. Silence the head, and others for control.
 #
 # One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, ready
-# for a linear map. In lesson {lesson}`cross_attention`, one sequence asks another.
+# for a linear map. Next, in lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?
 #
-# Not by more parameters: $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, $W_V$ has $H d_v$ columns, and $W_O$ as many rows, so
+# With tokens of width $d$ (in the machine, `d_model`), the whole layer is
+#
+# $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
+# \label{multi-head-attention}$$
+
+# %% [markdown] id="sum-maps"
+# It does more, but not with more parameters: $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, and $W_V$ has $H d_v$ columns, so
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #

@@ -24,8 +24,8 @@ DRAWN = [
         ["the only head 0.50 and 0.50; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
     ),
     (
-        partial(figures.two_heads, [np.eye(2), *3 * [[[1, 0], [0.8, 0.2]]]], ["The", " cat"]),
-        ["head 0: the keys with the largest weight, query by query, are 0 and 1.", "head 3: the keys with", "are 0 and 0."],
+        partial(figures.ring, [6, 2, 0, 2]),
+        ["clockwise 6, 2, 0 and 2.", "this one, 2, the colour before is 6, and the colour after is 0."],
     ),
 ]
 REFUSED = [

@@ -67,7 +67,7 @@ def _(normal, T, d, H, d_k, d_v):
     return {r"\mathrm{MultiHead}": layer, "X": X, "Z": matrices(Z), "W_O": W[3], "H": H, "d_v": d_v, "d": d}
 
 
-@claim("output-projection-sums-heads", serves="H2", rests_on="multi-head-attention")
+@claim("output-projection-sums-heads", serves="H2", rests_on="attention-of-one-head")
 def _(normal, T, d, H, d_v):
     r"""\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)}
     where W_O^(h) = rows (h - 1) d_v + 1 to h d_v of W_O

@@ -1,4 +1,4 @@
-"""Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
+"""Figures of the lesson heads: a ring of colours, what each head looks at, and what a mixture of two colours still tells."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
+from attn_course.figures.drawing import LABEL_POINTS, ON_COLOUR, add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import GRID, INK, OKABE_ITO
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -22,13 +23,12 @@ def head_maps(
     alt: str | None = None,
     annotate: bool | None = None,
     heads: Sequence[str] | None = None,
-    tokens: Sequence[str] | None = None,
 ) -> None:
     """Show the weights of every head side by side, queries in rows and keys in columns.
 
     `maps` (n_heads, q_len, kv_len): weights; rows sum to 1. `alt`: replaces the text made from the numbers. `annotate`: write the
     number in each cell; by default up to 100 cells in a map. `heads`: their names, else numbers.
-    `tokens`: names of rows and columns, else numbers. Raises ValueError if a row of weights does not sum to 1.
+    Raises ValueError if a row of weights does not sum to 1.
     """
     p = as_numbers("maps", maps, 3)
     if not np.allclose(p.sum(axis=-1), 1.0, atol=1e-3):
@@ -44,10 +44,7 @@ def head_maps(
     with picture(title=title, alt=alt, height=height, columns=len(p), sharey=True) as axes:
         for ax, name, each in zip(axes, heads, p, strict=True):
             image = draw_heatmap(ax, each, limits=(0.0, 1.0), annotate=annotate)
-            if tokens is not None:
-                name_cells(ax, tokens, tokens, each.shape)
-                ax.tick_params(axis="x", rotation=60)
-            elif max(each.shape) <= 12:
+            if max(each.shape) <= 12:
                 count_cells(ax, each.shape)
             else:
                 name_cells(ax, None, None, each.shape)
@@ -59,6 +56,27 @@ def head_maps(
 def machine() -> None:
     """Show the machine with all heads lit."""
     show_machine("all-heads")
+
+
+def ring(colours: ArrayLike) -> None:
+    """Show a ring of colours, numbered from 0 to 7, clockwise; at the top, with a thick edge, stands the second."""
+    found = np.asarray(colours)
+    angles = np.pi * (0.5 - 2 * (np.arange(len(found)) - 1) / len(found))
+    across, up = np.cos(angles), np.sin(angles)
+    alt = f"A ring of coloured places, clockwise {listed(found, 0)}. At the place marked as this one, {found[1]}, the colour before is "
+    alt += f"{found[0]}, and the colour after is {found[2]}."
+    with picture(title="Which colours stand before and after this place?", alt=alt, height=2.6) as (ax,):
+        circle = np.linspace(0, 2 * np.pi, 100)
+        ax.plot(np.cos(circle), np.sin(circle), color=GRID, zorder=1)
+        hues = [[*OKABE_ITO.values()][colour] for colour in found]
+        ax.scatter(across, up, s=620, c=hues, edgecolors=INK, linewidths=[1, 4, *[1] * 6], zorder=2)
+        for x, y, colour in zip(across, up, found, strict=True):
+            ax.text(x, y, str(colour), ha="center", va="center", **ON_COLOUR)
+        for x, y, name in zip(across, up, ("before", "this place", "after"), strict=False):
+            ax.annotate(name, (x, y), xytext=(0, 18), textcoords="offset points", ha="center", fontsize=LABEL_POINTS)
+        ax.margins(0.12, 0.28)
+        ax.set(xticks=[], yticks=[])
+        ax.spines.bottom.set_visible(False)
 
 
 def ring_maps(maps: ArrayLike) -> None:
@@ -80,9 +98,3 @@ def mixture_explorable() -> None:
         "a line, coloured once by the colour before and once by the colour after, with a threshold where one tells red from blue: for the "
         "place with the larger weight only.",
     )
-
-
-def two_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
-    """Show heads 0 and 3 of a layer of SmolLM2: `maps` (heads, len, len), and the pieces that the model reads."""
-    title = "Head 0 of layer 16 looks at the token before, and head 3 most at the first"
-    head_maps(np.asarray(maps)[[0, 3]], title=title, heads=["head 0", "head 3"], tokens=[token.strip() for token in tokens], annotate=False)

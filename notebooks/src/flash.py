@@ -406,7 +406,8 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # 20. But neither these bytes nor where the rest of the time goes was measured: we assume that each step reads its inputs and writes its
 # result, and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of
 # matrices, so a program faster than these could lie above it.
-#
+
+# %% [markdown] id="backward-work"
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #
 # $$\begin{gathered}

@@ -27,8 +27,7 @@ figures.sentences(endings, nouns, read, [cat, curious])
 # No sentence joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
 #
 # An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
-# so on: no two nouns have anything in common. Each sentence gives a step against the gradient of $-\ln p$, where $p$ is the animal's
-# weight.
+# so on: no two nouns have anything in common. For each sentence a step subtracts the gradient of $-\ln p$, where $p$ is the animal's weight.
 
 # %% id="train-torch" tags=["hide-input"]
 import torch
@@ -107,6 +106,8 @@ print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2)
 # rate does it move each of them? What is the sum over these entries, rate times gradient?**
 
 # %% [markdown] id="backward-values"
+# Further back the same three questions lead on, from the outputs to the weights, from these to the scores.
+#
 # First the values, which in a real model learn. The cat's value moves the output
 # $z = 0.5\, v_{\text{cat}} + 0.4\, v_{\text{clock}} + 0.1\, v_{\text{stone}}$ at the rate 0.5, so its gradient is $0.5 \cdot (-2) = -1$. If
 # there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its gradient is the sum of
@@ -229,12 +230,12 @@ check("gradient-of-all-keys", my_d_key)
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. For an animal this factor is negative, so in a step query
-# and key **each gain a piece of the other**. For a thing the factor is positive, and each loses a piece of the other. This happens along
-# every line of our picture: a plus along a full line, a minus along a broken one.
+# In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. For an animal beside a thing this factor is negative, so
+# in a step query and key **each gain a piece of the other** (nothing, if the other is zero). For the thing the factor is positive, and each
+# loses a piece of the other. This happens along every line of our picture: a plus along a full line, a minus along a broken one.
 
 # %% [markdown] id="whole"
-# The whole way back is one function, with a line for each equation:
+# The whole way back is one function, with a line for each gradient:
 
 
 # %% id="whole-code"
@@ -259,13 +260,11 @@ print("gradient of the query", backward(Q, K, V, -1 / Z)[0].round(2))
 # %% [markdown] id="first-step"
 # ## Who told "curious"?
 #
-# Now `backward` takes PyTorch's place, and we follow the three sentences. In the first sentence "tired" meets cat and clock, and its query
-# is still zero.
-#
-# **Predict** which of the three move in this step: the query of "tired", the key of the cat, the key of the clock?
+# Now `backward` takes PyTorch's place, and we follow the three sentences. In the first, "tired" meets cat and clock, and its query is still
+# zero:
 
 
-# %% id="first-step-code" tags=["predicted"]
+# %% id="first-step-code"
 def step(queries, keys, ending, pair):
     query, key = queries[[ending]], keys[pair]
     value = np.array([[1.0], [0.0]])  # the animal is the first of the pair
@@ -280,31 +279,37 @@ step(queries, keys, *read[0])
 print("query of tired:", queries[tired])
 print("keys of cat and clock:", *keys[[cat, clock]])
 
-# %% [markdown] id="first-step-notice" tags=["answer"]
-# Only the query moves. Both weights are $\frac12$, so $dZ = -2$, the costs are $-2$ and 0, their mean is $-1$, and
-# $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gives the query a quarter of the cat's key, and takes away a quarter of the
-# clock's. The keys move by a piece of the query, but the query was zero.
+# %% [markdown] id="first-step-notice"
+# Only the query has moved, because the keys move by a piece of the query, and that was zero. Both weights were $\frac12$, so $dZ = -2$, the
+# costs were $-2$ and 0, their mean $-1$, and $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gave the query a quarter of the cat's
+# key, and took away a quarter of the clock's.
 
 # %% [markdown] id="every-step"
 # In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second sentence "tired" meets dog and stone.
-# Its query is no longer zero, so the dog's key gains a quarter of this query, and the stone's key loses a quarter of it. In the third
-# sentence the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's key:
+# Its query is no longer zero, so both keys exchange a quarter with it: the dog's key gains, the stone's key loses. In the third sentence
+# the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
+#
+# Watch the first entries. At the beginning only the cat's key had a 1 there. **Predict** the first entry that "curious" has in the end, and
+# say who brought it.
 
-# %% id="round-code"
+# %% id="round-code" tags=["predicted"]
 step(queries, keys, *read[1])
 print("key of the dog:  ", keys[dog])
 print("key of the stone:", keys[stone])
 step(queries, keys, *read[2])
 print("query of curious:", queries[curious])
-figures.sentences(endings, nouns, read, [cat, tired, dog, curious])
 
-# %% [markdown] id="train-why"
-# Look at the first entries. At the beginning only the cat's key had a 1 there. A quarter of it went to the query of "tired", a quarter of
-# that to the dog's key, and a quarter of that to the query of "curious", which now scores the cat above 0. **So "tired" told the dog about
-# the cat, and the dog told "curious".**
-#
-# As much arrived on a second way, through the stone, so the entry is $2/64 = 0.03125$. A piece changes its sign along a broken line, but
-# this way has two broken lines, so the sign comes back.
+# %% [markdown] id="train-why" tags=["answer"]
+# A quarter of the 1 went to the query of "tired", a quarter of that to the dog's key, and a quarter of that to the query of "curious":
+# $\frac1{64}$. As much came on a second way, through the stone. A piece changes its sign along a broken line, but this way has two broken
+# lines, so the sign comes back. Together they are $\frac2{64} = 0.03125$.
+
+# %% [markdown] id="ways"
+# So "curious" now scores the cat above 0. **"Tired" told the dog and the stone about the cat, and these told "curious".** Here is the way
+# through the dog:
+
+# %% id="ways-code"
+figures.sentences(endings, nouns, read, [cat, tired, dog, curious])
 
 # %% [markdown] id="train-why-more"
 # We run all 100 rounds, and compare with PyTorch:
@@ -350,7 +355,8 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 
 # %% [markdown] id="own-list"
 # **Your own sentence.** Keep the sentence of "curious", and add one of "tired" without the dog, so that the cat gets more than 0.6. Then
-# replace it by another one, so that "curious" prefers the clock, and the cat gets less than 0.4. Look for the way first:
+# replace it by another one, so that "curious" prefers the clock, and the cat gets less than 0.4. (The first noun of a pair counts as its
+# animal, even if it is a thing.) Look for the way first:
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]

@@ -18,7 +18,7 @@ from docutils.nodes import make_id
 
 from attn_course import numbers
 from attn_course.authoring.course import Unit
-from attn_course.authoring.notebook import SET_UP
+from attn_course.authoring.notebook import SET_UP, is_passed_over, steps_of
 from attn_course.authoring.predictions import unquoted
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
@@ -58,6 +58,7 @@ FOLDED: dict[str, Any] = {"tags": [SET_UP], "mystnb": {"code_prompt_show": "code
 QUIET: dict[str, Any] = {"tags": [SET_UP, "quiet"]}  # what made nothing
 ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile(r"\n{3,}")
 A_LINE_OR_TWO = 160
+ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
@@ -222,7 +223,7 @@ class Sources:
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(text))))
+                cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(ASKED.sub("\n\n>", text)))))
             else:
                 cell["source"] = HOLES.sub("\n\n", text)
             for output in cell.get("outputs", []):
@@ -478,26 +479,17 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Fold what a reader can pass over: what its author folds, three imports or more, and a cell that does no more than show something."""
     code, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
-    try:
-        steps = ast.parse(code).body if cell["cell_type"] == "code" else []
-    except SyntaxError:  # a magic
-        steps = []
+    steps = steps_of(code) if cell["cell_type"] == "code" else []
     rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
     if code.startswith("verify_lesson("):
         cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
-    elif SET_UP in tags or (steps and "predicted" not in tags and all(map(_only_shows, rest))):
+    elif steps and is_passed_over(code, tags):
         cell["metadata"] = cell["metadata"] | FOLDED | ({} if cell["outputs"] else QUIET)
     elif len(steps) - len(rest) >= 3:
         lines = code.splitlines(keepends=True)
         imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
         yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": IMPORTS}
     yield cell
-
-
-def _only_shows(step: ast.stmt) -> bool:
-    """Whether a statement is a call that shows something or sets how numbers are printed."""
-    called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
-    return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
 def _said_in_tasks(text: str) -> str:

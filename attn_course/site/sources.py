@@ -33,7 +33,7 @@ from attn_course.language.maps import TEXTS, smollm2_maps
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
 from attn_course.numbers import counted
-from attn_course.site.arcs import arcs
+from attn_course.site.arcs import arcs, most_used
 from attn_course.site.formulas import in_latex, unbroken
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
@@ -80,7 +80,8 @@ They are recognised by this:
 """
 MAP = """# Which equation rests on which
 
-Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Point at a lesson to see its own.
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Lit are those of {lit}, which is used most;
+point at another lesson to light its own.
 
 {arcs}
 
@@ -382,7 +383,8 @@ class Sources:
         pairs = [(home[used], equation.lesson) for equation in self.equations for used in {*equation.uses} & {*home}]
         links = Counter((slugs.index(upper), slugs.index(lower)) for upper, lower in pairs if upper != lower)
         named = [(f"{int(numbers.lesson_number(slug)):02d} {numbers.title(slug)}", f"#{make_id(numbers.title(slug))}") for slug in slugs]
-        lines = [MAP.format(arcs=_raw(arcs(named, links)))]
+        parts = {slugs.index(slug): name for slug, (name, _) in PARTS.items() if slug in slugs}
+        lines = [MAP.format(arcs=_raw(arcs(named, links, parts)), lit=named[most_used(links, len(slugs))][0])]
         for slug in slugs:
             own = [equation for equation in self.equations if equation.lesson == slug]
             about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]

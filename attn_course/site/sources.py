@@ -196,7 +196,7 @@ class Sources:
         for unit in self.units:
             book = json.loads(unit.path.read_text(encoding="utf-8"))
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
-            questions |= {name.removesuffix("-text"): text for name, text in texts.items() if name.endswith("-text")}
+            questions |= {name.removesuffix("-text"): unquoted(text) for name, text in texts.items() if name.endswith("-text")}
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
             self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))

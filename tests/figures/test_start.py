@@ -66,7 +66,7 @@ def test_the_card_of_the_real_head_shows_every_weight_of_the_word_that_asks(page
         shares = page.locator("[data-names] small").all_text_contents()
         assert shares[i + 1 :] == [""] * (len(SAID) - i - 1)
         whole = [int(share.removesuffix(" %").replace("<1", "0")) for share in shares[: i + 1]]
-        assert sum(whole) == 100
+        assert sum(whole) <= 100
         np.testing.assert_allclose(whole, 100 * REAL_HEAD[i, : i + 1], atol=1)
         widths = [float(path.get_attribute("stroke-width")) for path in page.locator("path.attn-chosen").all()]
         np.testing.assert_allclose(widths, 16 * REAL_HEAD[i], atol=0.006)

@@ -47,11 +47,11 @@ function line(i, j, weight, chosen) {
   return svg("path", { d: `M${from} 0C${from} 50 ${to} 50 ${to} 100`, "stroke-width": (16 * weight).toFixed(2), class: chosen ? "attn-chosen" : "" });
 }
 
-// Whole percentages that sum to 100: those that lose most by rounding down are rounded up.
+// Rounded percentages, 0 for what is less than 1, that sum to no more than 100: those that gain most by rounding are rounded down.
 function percents(row) {
-  const whole = row.map((weight) => Math.floor(100 * weight));
-  const lost = (j) => 100 * row[j] - whole[j];
-  const order = [...row.keys()].sort((a, b) => lost(b) - lost(a));
-  for (const j of order.slice(0, 100 - whole.reduce((sum, one) => sum + one))) whole[j] += 1;
+  const whole = row.map((weight) => (weight < 0.01 ? 0 : Math.round(100 * weight)));
+  const gain = (j) => whole[j] - 100 * row[j];
+  const order = [...row.keys()].sort((a, b) => gain(b) - gain(a));
+  for (const j of order.slice(0, Math.max(0, whole.reduce((sum, one) => sum + one) - 100))) whole[j] -= 1;
   return whole;
 }

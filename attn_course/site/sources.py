@@ -19,7 +19,7 @@ from docutils.nodes import make_id
 from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.authoring.notebook import SET_UP, is_passed_over, steps_of
-from attn_course.authoring.predictions import unquoted
+from attn_course.authoring.predictions import curly, unquoted
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed, unpacked
@@ -399,7 +399,7 @@ class Sources:
 
     def _about(self) -> dict[str, tuple[str, str, str]]:
         """What a result of a search says: the kind of a page, a sentence below its title, and the title."""
-        found = {unit.slug: ("Lesson", unit.lesson.about, self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
+        found = {unit.slug: ("Lesson", curly(unit.lesson.about), self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
         found |= {page: ("Exercises", title, title) for page, title in self.titles.items() if page.endswith("-exercises")}
         for each in self.equations:
             found[f"eq/{each.label}"] = (
@@ -422,9 +422,9 @@ class Sources:
                 exercises = f' <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
                 parts[part].append(
                     f'<li><i>{number}</i><a href="{unit.slug}.html">{title}</a><span>{unit.lesson.minutes} min{exercises}</span>'
-                    f"<p>{html.escape(_sentence(unit.lesson.about))}.</p></li>"
+                    f"<p>{html.escape(curly(_sentence(unit.lesson.about)), quote=False)}.</p></li>"
                 )
-        heading = {(name, after): f"<h2>{name}</h2>\n<p>{html.escape(after)}</p>\n" * bool(name) for name, after in parts}
+        heading = {(name, after): f"<h2>{name}</h2>\n<p>{curly(after)}</p>\n" * bool(name) for name, after in parts}
         lists = (f'<div>{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul></div>" for part, lines in parts.items())
         return '<div class="parts">\n' + "\n".join(lists) + "\n</div>"
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, count, groupby
+from itertools import accumulate, groupby
 from statistics import median
 from types import MappingProxyType
 from typing import Any
@@ -138,7 +138,7 @@ def _strip(shares: Sequence[float]) -> list[tuple[int, int]]:
     dots: list[tuple[int, int]] = []
     for share in sorted(map(round, shares)):
         taken = {level for other, level in dots if share - other < 5}
-        dots.append((share, next(level for level in count() if level not in taken)))
+        dots.append((share, min({*range(len(taken) + 1)} - taken)))
     return dots
 
 

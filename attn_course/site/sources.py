@@ -399,7 +399,9 @@ class Sources:
 
     def _about(self) -> dict[str, tuple[str, str, str]]:
         """What a result of a search says: the kind of a page, a sentence below its title, and the title."""
-        found = {unit.slug: ("Lesson", curly(unit.lesson.about), self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
+        found = {
+            unit.slug: ("Lesson", curly(unit.lesson.about), self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"
+        }
         found |= {page: ("Exercises", title, title) for page, title in self.titles.items() if page.endswith("-exercises")}
         for each in self.equations:
             found[f"eq/{each.label}"] = (

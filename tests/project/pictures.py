@@ -38,9 +38,11 @@ body > div { height: 448px; padding-bottom: 10px; display: flex; flex-direction:
 .attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding: 14px !important }
 .attn-explorable, .attn-explorable > div { display: flex; flex-direction: column }
 .attn-explorable > div { flex: 1; justify-content: space-between }
-.alv-forms { font-size: 0 !important } .alv-forms button { font-size: 14px !important } .alv-verdict { font-size: 13px } .alv-given { justify-content: center !important } .alv-part td { padding-inline: 2px !important }
+.alv-forms { font-size: 0 !important } .alv-forms button { font-size: 14px !important } .alv-verdict { font-size: 13px }
+.alv-given { justify-content: center !important } .alv-part td { padding-inline: 2px !important }
 .alv-forms button { min-height: 28px !important; padding-block: 0 !important }
-.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, p.alv-layer, .alv-forms:has([data-mistake][aria-pressed="true"]) > :not([aria-pressed="true"]), .alv-how) { display: none }
+.attn-explorable :is(.attn-title, .alv-named, .attn-buttons, p.alv-layer, .alv-how) { display: none }
+.alv-forms:has([data-mistake][aria-pressed="true"]) > :not([aria-pressed="true"]) { display: none }
 section:has(> .alv-how) { display: flex; flex: 1; flex-direction: column; justify-content: space-between }
 body.wide { width: 656px } .wide > div { display: block; height: auto; padding: 0 }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }

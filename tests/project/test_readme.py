@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\((notebooks/.+?)\) \| \[(\d+) tasks, (\d+) points\]\((exercises/.+?)\) \|", re.MULTILINE)
 
 PICTURE = re.compile(
-    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="[\w/]+_dark\.png"><img alt="(.+?)" src="[\w/.]+"(?: width="\d+")?></picture>'
+    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="[\w/]+_dark\.png"><img alt="(.+?)" '
+    r'src="[\w/.]+"(?: width="\d+")?></picture>'
 )
 
 

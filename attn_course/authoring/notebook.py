@@ -1,6 +1,8 @@
 """The one form in which a built notebook is written: nbformat 4.5, fixed metadata, sorted keys, LF, one space of indent."""
 
+import ast
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -83,6 +85,32 @@ def tags_of(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get("tags", []))
 
 
+def is_passed_over(code: str, tags: Sequence[str]) -> bool:
+    """Whether the code of a cell is folded: what its author folds, and what only imports or shows something.
+
+    >>> is_passed_over("import numpy as np", []), is_passed_over('figures.machine("softmax")', []), is_passed_over("softmax(x)", [])
+    (True, True, False)
+    """
+    return SET_UP in tags or (PREDICTED not in tags and bool(steps := steps_of(code)) and all(map(_only_shows, steps)))
+
+
+def steps_of(code: str) -> list[ast.stmt]:
+    """Return the statements of a cell; none if it has a magic."""
+    try:
+        return ast.parse(code).body
+    except SyntaxError:
+        return []
+
+
+def _only_shows(step: ast.stmt) -> bool:
+    called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
+    return (
+        isinstance(step, ast.Import | ast.ImportFrom)
+        or called.startswith("figures.")
+        or called in ("alive", "show", "verify_lesson", "np.set_printoptions")
+    )
+
+
 def _heading_apart(cell: Cell) -> list[Cell]:
     """The heading of a deeper section is a cell of its own: JupyterLab folds the cells behind it, not the rest of the heading's."""
     heading, _, text = cell.text.partition("\n")
@@ -102,7 +130,7 @@ def _node(cell: Cell) -> NotebookNode:
     if PREDICTED in cell.tags:
         metadata["tags"].append(HIDDEN)
         metadata["jupyter"] = {"outputs_hidden": True}
-    if SET_UP in cell.tags:
+    if cell.kind == "code" and is_passed_over(cell.text, cell.tags):
         metadata["jupyter"] = {"source_hidden": True}
     if _is_deeper(cell):
         metadata[COLLAPSED] = True

@@ -2,8 +2,8 @@
 
 A text that says **Predict** asks. The code behind it, tagged `predicted`, is built with its output folded, which opens when the cell is
 run; the text behind that, tagged `answer`, is built into a fold of its own, which pages and the course's JupyterLab join to that of the
-output. A text tagged `ours` behind a cell tagged `your-turn` is folded too. A paragraph that asks is built as a quotation, beside which
-front ends draw a bar; the site and the slides, which have one of their own, take it off.
+output. A text tagged `ours` behind a cell tagged `your-turn` is folded too. What asks is built as a quotation, from the word that asks to
+the end of the paragraph: front ends draw a bar beside it. The site and the slides, which have one of their own, take its sign off.
 """
 
 import re
@@ -19,23 +19,45 @@ from attn_course.authoring.turns import YOUR_TURN
 
 FOLDS = {ANSWER: ("answer", "What came out"), OURS: ("answer ours", "Our answer")}  # their class and their line
 _ASKS = re.compile(r"\*\*Predict\b")
-_ASKING = re.compile(r"(?:^|(?<=\n\n))(?=[^#<|-])(?=(?:(?!\n\n).)*?\*\*(?:Predict|Your turn|Spot the mistake)\b)", re.DOTALL)
+_ASKING = re.compile(r"""(?:(?P<first>^|(?<=\n\n))|(?<=[.?!:)"])[ \n])(?=\*\*(?:Predict|Your turn|Spot the mistake)\b)""")
 _BAR = re.compile(r"^>", re.MULTILINE)  # without a blank, which would make it a word
+_UNBENT = re.compile(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|</?[a-z!][^>]*>|\]\([^)]*\)|[\"']", re.DOTALL)
+_BENT = {'"': "“”", "'": "‘’"}
+_STRAIGHT = str.maketrans("“”‘’", "\"\"''")
 _TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
 
 
 def fold(cell: Cell) -> Cell:
-    """Return the cell, an answer inside its fold, and a paragraph that asks as a quotation."""
+    """Return the cell, an answer inside its fold, and what asks as a quotation."""
     for tag in FOLDS.keys() & set(cell.tags):
         look, line = FOLDS[tag]
         return replace(cell, text=f'<details class="{look}"><summary>{line}</summary>\n\n{cell.text}\n\n</details>')
-    return replace(cell, text=_ASKING.sub(">", cell.text)) if cell.kind == "markdown" else cell
+    if cell.kind == "markdown":
+        return replace(cell, text=_ASKING.sub(lambda found: ">" if found["first"] is not None else "\n>", cell.text))
+    return cell
 
 
 def unquoted(text: str) -> str:
-    """Return a text without the signs of its quotations."""
-    return _BAR.sub("", text)
+    """Return a text without the signs of its quotations, and with straight quotation marks."""
+    return _BAR.sub("", text).translate(_STRAIGHT)
+
+
+def curly(text: str) -> str:
+    """Return a text with curly quotation marks, but for those of code, formulas, tags and addresses.
+
+    >>> curly('It is *"it"*, and `"it"` is <b class="it">"$x$"</b> ("it").')
+    'It is *“it”*, and `"it"` is <b class="it">“$x$”</b> (“it”).'
+    """
+
+    def bent(found: re.Match[str]) -> str:
+        if found[0] not in _BENT:
+            return found[0]
+        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+        opens = not before or before in " \n[>|-–—/" or (before in "*_(" and (after.isalnum() or after in "$`*"))
+        return _BENT[found[0]][not opens]
+
+    return _UNBENT.sub(bent, text)
 
 
 def asking_findings(book: NotebookNode) -> Iterator[Finding]:

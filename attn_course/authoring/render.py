@@ -9,7 +9,7 @@ from attn_course.authoring.course import Unit
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.lessons import title_of
 from attn_course.authoring.notebook import assemble
-from attn_course.authoring.predictions import fold
+from attn_course.authoring.predictions import curly, fold
 from attn_course.authoring.problems import AuthoringError, Problem
 from attn_course.authoring.sheets import sheet
 from attn_course.authoring.source import Cell, parse
@@ -33,7 +33,8 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
         cells = [fold(cell) for cell in cells]
     if unit.folder == "exercises":
         cells = to_exercise(cells, get_task, unit.source_name)
-    return assemble(cells, fingerprints.record(unit, cells))
+    record = fingerprints.record(unit, cells)
+    return assemble([replace(cell, text=curly(cell.text)) if cell.kind == "markdown" else cell for cell in cells], record)
 
 
 def _of_tasks(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> list[Cell]:

@@ -31,6 +31,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
         n_students=len(found.students),
         n_graded=sum(each.status == "graded" for each in marked),
         median=f"{median(shares):.0f} %" if shares else "–",
+        strip=_strip(shares) if len(shares) < _FEW else [],
         tasks=hardest(marked),
         mistakes=mistakes(marked),
         made=_by_task(mistakes(marked)),
@@ -63,14 +64,15 @@ def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
     """Return the tasks, those first of which the smallest share of the graded notebooks holds a right answer.
 
     `marked`: the marks. A missing notebook says nothing about its tasks, nor does one that could not be judged. Each is number
-    and title, in how many notebooks it is passed, and of how many; ties in the order of the tasks.
+    and title, in how many notebooks it is passed, and of how many; of equal ones first that with the most known mistakes.
     """
-    asked, passed = Counter[tuple[tuple[int, ...], str]](), Counter[tuple[tuple[int, ...], str]]()
+    asked, passed, known = (Counter[tuple[tuple[int, ...], str]]() for _ in range(3))
     for verdict in (verdict for each in marked if each.status == "graded" for verdict in each.verdicts):
         key = place("tasks", verdict.task), f"{task_number(verdict.task)} {verdict.title}"
         asked[key] += 1
         passed[key] += verdict.passed
-    order = sorted(asked, key=lambda key: (passed[key] / asked[key], key))
+        known[key] += bool(verdict.mistake) and not verdict.passed
+    order = sorted(asked, key=lambda key: (passed[key] / asked[key], -known[key] / asked[key], key))
     return [(key[1], passed[key], asked[key]) for key in order]
 
 
@@ -129,6 +131,15 @@ def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int
 def _called(lesson: str) -> str:
     number = lesson_number(lesson)
     return f"{number} {title(lesson)}" if number.isdigit() else number
+
+
+def _strip(shares: Sequence[float]) -> list[tuple[int, int]]:
+    """Return a place from 0 to 100 for the dot of each student, and a level above the others' on which it touches none."""
+    dots: list[tuple[int, int]] = []
+    for share in sorted(map(round, shares)):
+        taken = {level for other, level in dots if share - other < 5}
+        dots.append((share, min({*range(len(taken) + 1)} - taken)))
+    return dots
 
 
 def _spread(shares: Sequence[float]) -> list[tuple[str, int]]:

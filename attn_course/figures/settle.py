@@ -15,7 +15,7 @@ ABOVE = 8.0  # points between a panel and the words above it
 GAP = 6.0  # points between names side by side
 LINE = 17.0  # points from one line of such words to the next
 FULL, MOST_GROWN, HIGHEST_INCHES = (
-    0.84,
+    0.97,
     1.5,
     4.6,
 )  # what square panels shall take of the width, for which they grow so many times, or so high

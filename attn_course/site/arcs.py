@@ -3,32 +3,37 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-ROW, LEFT = 24, 232  # pixels; where the arcs begin
+ROW, LEFT, HEAD = 24, 232, 30  # pixels: of a lesson; where the arcs begin; of the name of a part
 SHORT, LONG = 10, 99  # how far an arc goes to the right, in percent of what is there: one to the next lesson, and the longest
 
 
-def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int]) -> str:
-    """Return the drawing as SVG.
+def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int], parts: Mapping[int, str]) -> str:
+    """Return the drawing as SVG; the arcs of the lesson that is used most are lit.
 
     `lessons`: name and address of each. `links`: (place of the lesson that is used, place of one below it that uses it) -> how often.
+    `parts`: place of the lesson that a part begins with -> its name; arcs have the colour of the part that they come from.
     """
     longest = max((lower - upper for upper, lower in links), default=1)
-    ways, names, height = [], [], ROW * len(lessons)
-    often = [sum(count for (upper, _), count in links.items() if upper == place) for place in range(len(lessons))]
-    busiest = often.index(max(often, default=0)) if often else 0
+    often, busiest = used(links, len(lessons)), most_used(links, len(lessons))
+    part = [max(0, sum(begin <= place for begin in parts) - 1) for place in range(len(lessons))]
+    levels = [ROW * place + ROW // 2 + HEAD * (part[place] + bool(parts)) for place in range(len(lessons))]
+    height = levels[-1] + ROW // 2
+    ways, names = [], []
     for (upper, lower), count in sorted(links.items(), key=lambda item: -item[1]):
-        rows = lower - upper
-        reach = SHORT + (LONG - SHORT) * (rows - 1) / max(1, longest - 1)
-        way = f"M0 {_level(upper)}A{reach:.0f} {rows * ROW / 2:.0f} 0 0 1 0 {_level(lower)}"
-        kind = ' class="busy"' * (upper == busiest)
-        ways.append(f'<path d="{way}" data-ends="{upper} {lower}"{kind} stroke-width="{0.5 + 0.5 * count:.1f}"/>')
+        reach = SHORT + (LONG - SHORT) * (lower - upper - 1) / max(1, longest - 1)
+        way = f"M0 {levels[upper]}A{reach:.0f} {(levels[lower] - levels[upper]) / 2:.0f} 0 0 1 0 {levels[lower]}"
+        kind = f"part-{part[upper]}{' busy' * (upper == busiest)}"
+        ways.append(f'<path d="{way}" data-ends="{upper} {lower}" class="{kind}" stroke-width="{0.75 + 0.75 * count:.1f}"/>')
     for place, (name, address) in enumerate(lessons):
+        y = levels[place]
+        if place in parts:
+            names.append(f'<text class="map-part" y="{y - ROW + 6}">{escape(parts[place])}</text>')
         names.append(
-            f'<circle cx="{LEFT}" cy="{_level(place)}" r="3.5"/><a href="{escape(address)}" data-place="{place}">'
-            f'<text y="{_level(place) + 5}">{escape(name)}</text></a>'
+            f'<circle class="part-{part[place]}" cx="{LEFT}" cy="{y}" r="4"/><a href="{escape(address)}" data-place="{place}">'
+            f'<text y="{y + 5}">{escape(name)}</text></a>'
         )
-        if used := often[place]:
-            names.append(f'<text class="map-used" x="{LEFT - 12}" y="{_level(place) + 5}">{used} ×</text>')
+        if often[place]:
+            names.append(f'<text class="map-used" x="{LEFT - 12}" y="{y + 5}">{often[place]} ×</text>')
     said = "The lessons, with arcs from each down to those that use its equations."
     broad = f'<svg x="{LEFT}" width="100%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">{"".join(ways)}</svg>'
     return (
@@ -36,5 +41,12 @@ def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int
     )
 
 
-def _level(place: int) -> int:
-    return ROW // 2 + ROW * place
+def used(links: Mapping[tuple[int, int], int], lessons: int) -> list[int]:
+    """How often each lesson is used by another."""
+    return [sum(count for (upper, _), count in links.items() if upper == place) for place in range(lessons)]
+
+
+def most_used(links: Mapping[tuple[int, int], int], lessons: int) -> int:
+    """The place of the lesson that is used most."""
+    often = used(links, lessons)
+    return often.index(max(often))

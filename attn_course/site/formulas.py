@@ -184,11 +184,13 @@ def block(latex: str, typeset: Callable[..., str], addresses: dict[str, str], up
 
 
 def _visit_inline(translator: Any, node: nodes.Element) -> None:
-    latex = node.astext()
-    long = " long" if len(latex) > LONG else ""
-    with _told(node):
-        typeset = translator.builder.app.typeset(latex, display=False, small=_puts_numbers_in(translator))
-        translator.body.append(f'<span class="math{long}">{typeset}</span>')
+    parts = pieces(node.astext())
+    style = r"\displaystyle " * parts[0].startswith(r"\displaystyle")
+    for part in parts:
+        kind = "math" + " long" * (len(part) > LONG) + " piece" * (len(parts) > 1)
+        with _told(node):
+            typeset = translator.builder.app.typeset(f"{style}{part}", display=False, small=_puts_numbers_in(translator))
+            translator.body.append(f'<span class="{kind}">{typeset}</span>')
     raise nodes.SkipNode
 
 

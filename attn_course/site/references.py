@@ -19,6 +19,7 @@ REFERENCE = re.compile(
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
 PERCENT = re.compile(r"(?<=\d) %")
 ASKS = ("Predict", "Your turn", "Spot the mistake")
+LABEL = re.compile(rf"({'|'.join(ASKS)})([.:]?)\s*(.*)", re.DOTALL)
 FIXED = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 KEPT = (nodes.reference, nodes.title, *FIXED)
 FOLD = '<details class="deeper"><summary><span>Open</span><span>Close</span> this deeper section</summary>'
@@ -45,6 +46,7 @@ class References(SphinxPostTransform):
             if words.astext().startswith(ASKS) and isinstance(words.parent, nodes.paragraph):
                 words["classes"].append("asks-label")
                 words.parent["classes"].append("asks")
+                _let_begin(words)
         for text in list(self.document.findall(nodes.Text)):
             if not any(isinstance(around, KEPT) for around in _around(text)):
                 self._link(text)
@@ -80,6 +82,16 @@ class References(SphinxPostTransform):
         page, anchor = place
         path = "" if page == here else f"{'../' * here.count('/')}{page}.html"
         return f"{path}#{anchor}" if anchor else path
+
+
+def _let_begin(label: nodes.strong) -> None:
+    """Take the sign behind a label that stands in a line of its own; what follows a colon or a full stop begins with a capital letter."""
+    rest = label.next_node(descend=False, siblings=True)
+    said = label.astext() + (rest.astext() if isinstance(rest, nodes.Text) else "")
+    if found := LABEL.match(said):
+        label.children = [nodes.Text(found[1])]
+        if isinstance(rest, nodes.Text) and rest.parent is not None:
+            rest.parent.replace(rest, nodes.Text(found[3][:1].upper() + found[3][1:] if found[2] else found[3]))
 
 
 def _around(node: nodes.Node) -> Iterator[nodes.Node]:

@@ -18,8 +18,8 @@ from docutils.nodes import make_id
 
 from attn_course import numbers
 from attn_course.authoring.course import Unit
-from attn_course.authoring.notebook import SET_UP
-from attn_course.authoring.predictions import unquoted
+from attn_course.authoring.notebook import SET_UP, is_passed_over, steps_of
+from attn_course.authoring.predictions import curly, unquoted
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed, unpacked
@@ -33,7 +33,7 @@ from attn_course.language.maps import TEXTS, smollm2_maps
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
 from attn_course.numbers import counted
-from attn_course.site.arcs import arcs
+from attn_course.site.arcs import arcs, most_used
 from attn_course.site.formulas import in_latex, unbroken
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
@@ -58,6 +58,7 @@ FOLDED: dict[str, Any] = {"tags": [SET_UP], "mystnb": {"code_prompt_show": "code
 QUIET: dict[str, Any] = {"tags": [SET_UP, "quiet"]}  # what made nothing
 ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile(r"\n{3,}")
 A_LINE_OR_TWO = 160
+ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
@@ -79,7 +80,8 @@ They are recognised by this:
 """
 MAP = """# Which equation rests on which
 
-Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Point at a lesson to see its own.
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Lit are those of {lit}, which is used most;
+point at another lesson to light its own.
 
 {arcs}
 
@@ -194,7 +196,7 @@ class Sources:
         for unit in self.units:
             book = json.loads(unit.path.read_text(encoding="utf-8"))
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
-            questions |= {name.removesuffix("-text"): text for name, text in texts.items() if name.endswith("-text")}
+            questions |= {name.removesuffix("-text"): unquoted(text) for name, text in texts.items() if name.endswith("-text")}
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
             self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
@@ -222,7 +224,7 @@ class Sources:
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(text))))
+                cell["source"] = _said_in_tasks(self._links(_displayed(unquoted(ASKED.sub("\n\n>", text)))))
             else:
                 cell["source"] = HOLES.sub("\n\n", text)
             for output in cell.get("outputs", []):
@@ -381,7 +383,8 @@ class Sources:
         pairs = [(home[used], equation.lesson) for equation in self.equations for used in {*equation.uses} & {*home}]
         links = Counter((slugs.index(upper), slugs.index(lower)) for upper, lower in pairs if upper != lower)
         named = [(f"{int(numbers.lesson_number(slug)):02d} {numbers.title(slug)}", f"#{make_id(numbers.title(slug))}") for slug in slugs]
-        lines = [MAP.format(arcs=_raw(arcs(named, links)))]
+        parts = {slugs.index(slug): name for slug, (name, _) in PARTS.items() if slug in slugs}
+        lines = [MAP.format(arcs=_raw(arcs(named, links, parts)), lit=named[most_used(links, len(slugs))][0])]
         for slug in slugs:
             own = [equation for equation in self.equations if equation.lesson == slug]
             about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]
@@ -396,7 +399,9 @@ class Sources:
 
     def _about(self) -> dict[str, tuple[str, str, str]]:
         """What a result of a search says: the kind of a page, a sentence below its title, and the title."""
-        found = {unit.slug: ("Lesson", unit.lesson.about, self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"}
+        found = {
+            unit.slug: ("Lesson", curly(unit.lesson.about), self.titles[unit.slug]) for unit in self.units if unit.folder == "notebooks"
+        }
         found |= {page: ("Exercises", title, title) for page, title in self.titles.items() if page.endswith("-exercises")}
         for each in self.equations:
             found[f"eq/{each.label}"] = (
@@ -419,9 +424,9 @@ class Sources:
                 exercises = f' <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
                 parts[part].append(
                     f'<li><i>{number}</i><a href="{unit.slug}.html">{title}</a><span>{unit.lesson.minutes} min{exercises}</span>'
-                    f"<p>{html.escape(_sentence(unit.lesson.about))}.</p></li>"
+                    f"<p>{html.escape(curly(_sentence(unit.lesson.about)), quote=False)}.</p></li>"
                 )
-        heading = {(name, after): f"<h2>{name}</h2>\n<p>{html.escape(after)}</p>\n" * bool(name) for name, after in parts}
+        heading = {(name, after): f"<h2>{name}</h2>\n<p>{curly(after)}</p>\n" * bool(name) for name, after in parts}
         lists = (f'<div>{heading[part]}<ul class="lessons">\n' + "\n".join(lines) + "\n</ul></div>" for part, lines in parts.items())
         return '<div class="parts">\n' + "\n".join(lists) + "\n</div>"
 
@@ -478,26 +483,17 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Fold what a reader can pass over: what its author folds, three imports or more, and a cell that does no more than show something."""
     code, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
-    try:
-        steps = ast.parse(code).body if cell["cell_type"] == "code" else []
-    except SyntaxError:  # a magic
-        steps = []
+    steps = steps_of(code) if cell["cell_type"] == "code" else []
     rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
     if code.startswith("verify_lesson("):
         cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
-    elif SET_UP in tags or (steps and "predicted" not in tags and all(map(_only_shows, rest))):
+    elif steps and is_passed_over(code, tags):
         cell["metadata"] = cell["metadata"] | FOLDED | ({} if cell["outputs"] else QUIET)
     elif len(steps) - len(rest) >= 3:
         lines = code.splitlines(keepends=True)
         imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
         yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": IMPORTS}
     yield cell
-
-
-def _only_shows(step: ast.stmt) -> bool:
-    """Whether a statement is a call that shows something or sets how numbers are printed."""
-    called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
-    return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
 def _said_in_tasks(text: str) -> str:

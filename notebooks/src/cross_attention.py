@@ -317,7 +317,7 @@ for hidden in ("month", "day"):
 
 # %% [markdown] id="swap"
 # In which? In texts like *the ninth of May 1998* we give the writer some rows, keys and values, from a text with another day, and all others
-# from its own. Does it write its own day, the other one or neither? **Predict**, from the three alignments, in which training the row of *of*
+# from its own. Does it write its own day, the other one or neither? **Predict** from the three alignments in which training the row of *of*
 # alone brings the other day least often.
 
 # %% id="swap-code" tags=["predicted"]

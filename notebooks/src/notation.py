@@ -147,8 +147,8 @@ print("the same:", np.allclose(rows_from_columns(output), P @ value))
 # A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
 # table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
 # $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**:
-# after half a translation, do the rows still sum to 1? And do the weights that each word gives?
+# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**
+# whether after half a translation the rows still sum to 1, and whether the weights do that each word gives.
 
 # %% id="spot-axis-code" tags=["predicted"]
 S = np.log([[1, 3], [1, 1]])

@@ -12,7 +12,7 @@ EDITS = {  # what: (notebook, text in the file, replacement, cell, message)
     "a line of code": (LESSON, "double(21)", "double(22)", "try-it", "wanted 'print(double(21))', got 'print(double(22))'"),
     "a cell tag": (LESSON, '"live"', '"alive"', "clock", "metadata 'tags': wanted ['live'], got ['alive']"),
     "a cell tag added": (
-        LESSON, '"id": "setup",\n   "metadata": {}', '"id": "setup",\n   "metadata": {"tags": ["x"]}', "setup", "metadata 'tags'",
+        LESSON, '"id": "setup",\n   "metadata": {', '"id": "setup",\n   "metadata": {"tags": ["x"], ', "setup", "metadata 'tags'"
     ),
     "an execution count": (LESSON, '"execution_count": 2', '"execution_count": 9', "try-it", "wanted execution count 2, got 9"),
     "a count of a live cell": (LESSON, '"execution_count": null', '"execution_count": 3', "clock", "wanted execution count None, got 3"),

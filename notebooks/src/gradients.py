@@ -333,7 +333,7 @@ print("as with PyTorch:", np.allclose(queries @ keys.T / 2, learn(key_step=1)))
 # If this is the reason, "curious" must fail where no way leads to it from the cat. So let "tired" read the sentence with cat and clock
 # twice, and never the one with dog and stone.
 #
-# **Predict**: when "curious" then meets cat and clock, is the weight of the cat near 0, in the middle, or near 1?
+# **Predict** the weight of the cat when "curious" then meets cat and clock: near 0, in the middle, or near 1?
 
 
 # %% id="apart-code" tags=["predicted"]

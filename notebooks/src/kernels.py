@@ -402,7 +402,7 @@ check("attention-kernel", my_attention)
 # Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. Above the diagonal no query
 # sees a key, so its keys and values are not loaded. Below, all queries see all keys, so it needs no mask. Only a tile on the diagonal needs one.
 #
-# **Predict**: 24 queries and 24 keys make 36 tiles of 4 by 4. How many are loaded, and how many need the mask?
+# 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are loaded, and how many need the mask.
 
 # %% id="causal-picture" tags=["predicted"]
 figures.causal_tiles(24, 24, 4, 4)

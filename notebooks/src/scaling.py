@@ -153,8 +153,7 @@ print(gradients(np.array([[8.0, 0]]), np.array([[[1], [0]]])).round(4))  # by ha
 
 # %% [markdown] id="silent-predict"
 # So a query that is very sure of a wrong key teaches hardly anything. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
-# values of four random numbers. **Predict**: without the division, does the mean length of $g$ fall to two thirds, to a tenth, or to a
-# hundredth?
+# values of four random numbers. **Predict** what is left of the mean length of $g$ without the division: two thirds, a tenth, or a hundredth?
 
 # %% id="silent-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
@@ -240,8 +239,7 @@ def train(divisor, size, seed, d_k=64, way=lambda g, right: g):
 # %% [markdown] id="slow-predict"
 # Five layers with $d_k = 64$ start from the same random matrices, nine times anew. The first divides by the root, and the others do not.
 # The last three lift silent queries with your function: all of them, only the wrong ones, or only the right ones. Each layer gets the best
-# of eight step sizes, so a factor common to all gradients does not count. **Predict**: lifting which silent queries saves more steps, the
-# wrong ones or the right ones?
+# of eight step sizes, so a factor common to all gradients does not count. **Predict** which silent queries save more steps when they are lifted, the wrong ones or the right ones.
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients
@@ -286,8 +284,7 @@ for name, (divisor, way) in layers.items():
 
 # %% [markdown] id="by-d-k-predict"
 # With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
-# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict**: with $u = d_k$
-# and the step size 3.2, what becomes of the number of steps at four times the width?
+# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict** what becomes of the number of steps at four times the width, with $u = d_k$ and the step size 3.2.
 
 
 # %% id="by-d-k-code" tags=["predicted"]

@@ -272,7 +272,7 @@ check("pull-back-one-row", my_pull)
 # ## A loss of your own
 #
 # Does a loss need the logarithm to win? Take $-2 \sqrt{s_y}$. Its slope along $s_y$ is $-1 / \sqrt{s_y}$, whose size has no bound.
-# **Predict**: is this loss as quick as cross-entropy, as slow as the squared error, or between?
+# **Predict** whether this loss is as quick as cross-entropy, as slow as the squared error, or between.
 
 
 # %% id="own-waits" tags=["predicted"]

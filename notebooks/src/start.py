@@ -157,7 +157,7 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 # $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
 # deviation 1.
 #
-# **Predict**: if $d_k$ grows, what happens to the share of the best of the seven? And if all scores are first divided by $\sqrt{d_k}$?
+# **Predict** what happens to the share of the best of the seven if $d_k$ grows. And if all scores are first divided by $\sqrt{d_k}$?
 
 # %% id="chance-run" tags=["predicted"]
 for d_k in (4, 64, 1024):

@@ -28,7 +28,7 @@ function fit(section) {
     body.querySelectorAll(".eq").forEach(narrow);
     section.querySelectorAll("table:not(.attn-explorable *, .plan)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
     if (!section.matches(".alive")) most = 1;
-    else body.querySelectorAll(".alv-given, .alv-sides, .alv-wrong").forEach((one) => fill(one, one.matches(".alv-wrong") ? 1 : most));
+    else body.querySelectorAll(".alv-given, .alv-sides, .alv-formula").forEach((one) => fill(one, one.matches(".alv-formula") ? 1 : most));
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;
     if (scale < LEAST / 0.97) {

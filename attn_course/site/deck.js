@@ -19,6 +19,7 @@ function fit(section) {
   const body = section?.querySelector(".body");
   if (!body) return;
   Object.assign(body.style, { overflowY: "", zoom: 1 });
+  body.querySelectorAll(".alv-side").forEach((one) => one.classList.toggle("same", one.nextSibling?.firstChild.textContent === "="));
   const tall = BOTTOM - body.offsetTop;
   let { scale, most, tight } = section.fitted ||= { scale: section.querySelector(".attn-panels") ? MOST : 1, most: NUMBERS, tight: false };
   for (; ; tight ? (most > 1 ? (most -= 0.1) : (scale *= 0.97)) : (tight = true)) {

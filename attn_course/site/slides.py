@@ -46,8 +46,10 @@ LOOSE = re.compile(r"(so )?(with|for|if|when|where|as|here|this|that|these|it|th
 YOURS = re.compile(r"\byours?\b")  # code of a learner
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
-LETTER = re.compile(r"font-size:((?:[89]|10)(?:\.\d+)?)px")
-CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:1[12][.\d]*px[^>]*>([^<]*)</text>')
+LETTER = re.compile(r"font-size:((?:[89]|1[01])(?:\.\d+)?)px")
+CLAIM = re.compile(
+    r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:1[12][^>]*>([^<]*)</text>'
+)
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows

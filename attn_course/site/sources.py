@@ -368,7 +368,9 @@ class Sources:
         for own in by_lesson:
             columns[int(COLUMNS * (above + _lines(own) / 2) / total)].append(own)  # where its middle stands
             above += _lines(own)
-        parts, lines = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], [sum(map(_lines, each)) for each in columns]
+        parts = ["# Attention on two pages", "The key equations of all lessons, each with its reason."]
+        columns = list(filter(None, columns))
+        lines = [sum(map(_lines, column)) for column in columns]
         for at, column in enumerate(columns):
             parts += [_raw("<div class=next-column></div>")] * bool(at)
             longest = max(lines[:3] if at < 3 else lines[3:])
@@ -376,8 +378,9 @@ class Sources:
             for own in column:
                 parts.append(f"## [{numbers.title(own[0].lesson)}]({own[0].lesson}.ipynb)")
                 for each in own:
-                    key = f"$${unbroken(_narrowed(each.latex))} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{in_latex(self._said(each.why, up=''))}"
-                    parts.append(f"{_raw(f'<div class=key style=--air:{air:.2f}>')}\n\n{key}\n\n{_raw('</div>')}")
+                    key = f"$${unbroken(_narrowed(each.latex))} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$"
+                    why = in_latex(self._said(each.why, up=""))
+                    parts += [_raw(f"<div class=key style=--air:{air:.2f}>"), key, why, _raw("</div>")]
         return "\n\n".join(parts)
 
     def _map(self) -> str:

@@ -168,7 +168,7 @@ def test_a_picture_whose_claim_is_the_title_has_words_that_name_what_they_are_ab
 
 
 PLOT = (
-    '<svg width="9" height="5" viewBox="0 0 400 150"><text x="4.32" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
+    '<svg width="9" height="5" viewBox="0 0 400 150"><text x="4.32" y="17.07" style="font-weight:700;font-size:12.25px">It falls</text>'
     '<text x="1" y="50">3</text></svg>'
 )
 

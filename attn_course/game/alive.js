@@ -212,10 +212,9 @@ const start = (root) => {
   const relation = (number, one) => {
     const holding = (link) => one.cases.every((each) => !each || each.fits.every((links) => links[link]));
     const said = one.chain.signs.map((sign, link) => SAID[sign === "equal" && !holding(link) ? "unequal" : sign]);
-    const agree = said.every((one) => one === "="), tables = one.chain.sides.map((_, side) => sided(number, one, side));
+    const tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
-    const sign = (side) => (side ? `<span class="alv-sign" style="--rows:${rows}">${said[side - 1]}</span>` : "");
-    return `<div class="alv-chain${agree ? " alv-agree" : ""}"><p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>${tables.map((table, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
+    return `<div class="alv-chain${said.every((one) => one === "=") ? " alv-agree" : ""}" style="--rows:${rows}"><p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>${tables.map((table, side) => `<div class="alv-side">${side ? `<span class="alv-sign">${said[side - 1]}</span>` : ""}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {

@@ -35,13 +35,14 @@ SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O,
 CONTROLS = """<p class="attn-title">{title}</p>
 <div class="alv-top">
 <div class="alv-forms" role="group" aria-label="The equation, and known mistakes">Try a mistake: {buttons}</div>
-<div class="alv-now"><p class="alv-named"></p><div class="alv-formula"></div><p class="alv-verdict" role="status"></p></div>
+<div class="alv-now"><p class="alv-named"></p><div class="alv-formula"></div>
+<div class="alv-said"><p class="alv-verdict" role="status"></p>
+<div class="attn-buttons"><button type="button" class="alv-some">Show such numbers</button>
+<button type="button" class="alv-again">Back to the first numbers</button></div></div></div>
 </div>
 <div class="alv-given"><div class="alv-inputs"></div></div>
 <details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
 <div class="alv-sides"></div>
-<div class="attn-buttons"><button type="button" class="alv-some" hidden>Show such numbers</button>
-<button type="button" class="alv-again">Back to the first numbers</button></div>
 <div class="alv-how" aria-live="polite"></div>
 """
 ALT = (
@@ -87,7 +88,7 @@ def card(life: Life) -> str:
     """Return the card as one piece of HTML that needs nothing beside it."""
     label = life.equation.label
     buttons = "".join(
-        f'<button type="button" data-form="{place}"{" data-mistake" * bool(form.name)} aria-pressed="false">{_button(form)}</button>'
+        f'<button type="button" data-form="{place}"{" data-mistake" * bool(form.name)}>{_button(form)}</button>'
         for place, form in sorted(enumerate(life.forms), key=lambda one: one[0] == 0)
     )
     controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)

@@ -1,7 +1,6 @@
-// Words alone are drawn larger, in one size, where they have room. A slide whose content is taller or wider than its room is drawn smaller, down to 0.73, below which it scrolls; code keeps its size.
+// Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print and numbers, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, LARGE = 1.25, MARGIN = 24, BROKEN = 0.75, BOTTOM = 720 - 42;
-const LETTERS = 60; // of a line of print or code that is large
+const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.2, MARGIN = 24, BROKEN = 0.75, BOTTOM = 720 - 42;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);
@@ -9,30 +8,28 @@ function narrow(eq) { // a long equation is drawn smaller than its words and its
   if (room < BROKEN * body.offsetWidth) body.style.flexDirection = "column";
   body.style.zoom = Math.min(1, room / body.offsetWidth);
 }
-function fill(one, most, least = 0) { // one line of numbers takes the width that there is, unless it would be too small
+function fill(one, most) { // one line of numbers takes the width that there is
   Object.assign(one.style, { zoom: 1, width: "max-content" });
   const own = one.offsetWidth;
+  one.style.width = "100%";
+  one.style.zoom = Math.min(most, (0.99 * one.offsetWidth) / own);
   one.style.width = "";
-  const size = Math.min(most, (0.99 * one.offsetWidth) / own);
-  one.style.zoom = size < least ? 1 : size;
 }
 function fit(section) {
   const body = section?.querySelector(".body");
   if (!body) return;
   Object.assign(body.style, { overflowY: "", zoom: 1 });
+  body.querySelectorAll(".alv-side").forEach((one) => one.classList.toggle("same", one.nextSibling?.firstChild.textContent === "="));
   const tall = BOTTOM - body.offsetTop;
-  const code = [...body.querySelectorAll("pre")], card = section.querySelector(".attn-panels");
-  const longest = (one) => Math.max(...Array.from(one.children, (line) => line.textContent.length));
-  const few = !card && !body.querySelector("img, figure, .attn-explorable") && !code.some((one) => !one.matches(".printed") && longest(one) > LETTERS);
-  let [scale, most] = section.fitted || [card ? MOST : few ? LARGE : 1, MOST];
-  for (; ; most > 1 ? (most -= 0.1) : (scale = scale > 1 && !card ? 1 : scale * 0.97)) { // first numbers are drawn smaller, then all, and text breaks anew
-    section.fitted = [scale, most];
+  let { scale, most, tight } = section.fitted ||= { scale: section.querySelector(".attn-panels") ? MOST : 1, most: NUMBERS, tight: false };
+  for (; ; tight ? (most > 1 ? (most -= 0.1) : (scale *= 0.97)) : (tight = true)) {
+    section.fitted = { scale, most, tight };
+    body.classList.toggle("tight", tight);
     Object.assign(body.style, { zoom: scale, height: `${tall / scale}px` });
     body.querySelectorAll(".eq").forEach(narrow);
     section.querySelectorAll("table:not(.attn-explorable *, .plan)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
     if (!section.matches(".alive")) most = 1;
-    else body.querySelectorAll(".alv-given, .alv-sides").forEach((numbers) => fill(numbers, most, scale < 0.9 ? 0.6 : BROKEN));
-    code.forEach((one) => (one.style.zoom = Math.max(1 / scale, Math.min(1, LETTERS / longest(one)))));
+    else body.querySelectorAll(".alv-given, .alv-sides, .alv-formula").forEach((one) => fill(one, one.matches(".alv-formula") ? 1 : most));
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;
     if (scale < LEAST / 0.97) {
@@ -41,9 +38,11 @@ function fit(section) {
     }
   }
 }
-for (const card of document.querySelectorAll(".alive .attn-live > div")) { // its equation stands among its numbers, and a mistake in its place
-  const eq = card.closest(".body").querySelector(".eq");
-  if (eq) card.prepend(eq);
+for (const card of document.querySelectorAll(".alive .attn-live > div")) { // its equation stands among its numbers, and a mistake in its place; at their left, what is pressed and told
+  const eq = card.closest(".body").querySelector(".eq"), told = document.createElement("div");
+  told.className = "told";
+  told.append(...[".alv-forms", ".alv-said", ".alv-how"].map((part) => card.querySelector(part)));
+  card.prepend(told, ...(eq ? [eq] : []));
 }
 function trim(svg) { // a drawing has no margins, and a name may reach into them
   const { x, y, width, height } = svg.getBBox(), now = svg.viewBox.baseVal;

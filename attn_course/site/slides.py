@@ -41,12 +41,15 @@ THE_CELL = re.compile(r"\b(this|next|the)( \w+)? cell\b", re.IGNORECASE)
 POINTS = re.compile(r"\b(below|code|lines)\b")  # to code, which has to be seen then
 GOES_ON = re.compile(r"(together|it|its|they|their|this|that|these|so|then|but|and|here|there)\b", re.IGNORECASE)  # and stands not alone
 REFERS = re.compile(r"(it|its|they|their|this|that|these)\b", re.IGNORECASE)  # to what a heading names
+SHOWS = re.compile(r"(so )?(as|here)\b.*:\Z", re.IGNORECASE)  # it leads to what is no slide, or to a picture that has a title
 LOOSE = re.compile(r"(so )?(with|for|if|when|where|as|here|this|that|these|it|they|then|and|but|or)\b", re.IGNORECASE)  # no claim
 YOURS = re.compile(r"\byours?\b")  # code of a learner
 IMPORTS = re.compile(r"\A(?:(?:from|import) [^(\n]*\n+)+")
 SIZE = re.compile(r'view[Bb]ox="\S+ \S+ ([\d.]+) ([\d.]+)"')
-LETTER = re.compile(r"font-size:([89](?:\.\d+)?|10)px")
-CLAIM = re.compile(r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:11px[^>]*>([^<]*)</text>')
+LETTER = re.compile(r"font-size:((?:[89]|1[01])(?:\.\d+)?)px")
+CLAIM = re.compile(
+    r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:1[12][^>]*>([^<]*)</text>'
+)
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
@@ -60,9 +63,9 @@ ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is 
 LINES, SHORT_CODE = 14, 3  # most of code beside a question; most line ends of code that is no slide
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
 NAMED = 98  # most letters of a claim that is a title
-WIDTH, ROOM, LINE, CODE = 1168, 545, 45, 33  # pixels below a title; of a line of words, of code
+WIDTH, ROOM, LINE, CODE = 1136, 533, 46, 33  # pixels below a title; of a line of words, of code
 BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
-LETTERS, COLUMNS = 68, 78  # in a line of words, of code
+LETTERS, COLUMNS, LARGE = 62, 75, 60  # in a line of words, of code, of print that is large
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
@@ -70,7 +73,7 @@ REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
 CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays in one line
 HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
 NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
-FORMULA, ROW = 200, 62  # pixels of an equation, of a row of a table
+FORMULA, ROW = 200, 71  # pixels of an equation, of a row of a table
 
 
 @dataclass
@@ -167,7 +170,7 @@ class Deck:
     def _add(self, kind: str, *shown: str, title: str = "", lead: str = "") -> Slide:
         """Add a slide. `lead`: the words before it in the lesson; where they claim nothing alone, or have no room, they are said."""
         slide = Slide(kind, self._heading, self._section, title, list(shown))
-        if lead.endswith(":") and not LOOSE.match(lead):
+        if lead.endswith(":") and not LOOSE.match(lead) and not SHOWS.match(SENTENCE.split(lead)[-1]):
             words = self.html(re.sub(r"\ASo (.)", lambda found: found[1].upper(), lead))
             if slide.tall + _tall(words) <= slide.room:
                 slide.shown.insert(0, words)
@@ -510,7 +513,7 @@ def _room_above(drawn: str) -> int:
 
 def _is_narrow(html: str) -> bool:
     """Whether a print is a list, which stands beside its question."""
-    lines = [len(_read_out(line)) for line in LINES_OF.findall(html)] if 'class="printed"' in html else []
+    lines = [len(_read_out(line)) for line in LINES_OF.findall(html)] if 'class="printed' in html else []
     return len(lines) >= LONG and max(lines) <= NARROW
 
 
@@ -610,7 +613,9 @@ def _claimed(html: str) -> tuple[str, str, str]:
 def _output(output: dict[str, Any]) -> str:
     """Return what a cell printed or drew as HTML; its figure in words is not for a screen."""
     if "text" in output:
-        return _pre("".join(output["text"])).replace("<pre>", '<pre class="printed">', 1)
+        text = "".join(output["text"])
+        wide = " wide" if max(map(len, text.split("\n"))) > LARGE else ""
+        return _pre(text).replace("<pre>", f'<pre class="printed{wide}">', 1)
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])

@@ -50,6 +50,7 @@ NAMELESS = re.compile(r"(?<=[:$] )[\\\w{}]+(?= (?:is given and|does not take))")
 HEADING = re.compile(r"^#.*", re.MULTILINE)
 JOINED_BY = re.compile(r"(?<=[\w>)|\]]) (?:[=/+·×≤≥−]|&[lg]t;) (?=[\w√Σ(|<−])|(?<=</var>|</sub>|</sup>) (?:ln )?(?=<var>)")  # in one line
 COLUMNS = 6  # of two pages, each with whole lessons
+NARROWED = re.compile(r"(?<=,) *\\quad |\s*\\in \\mathbb\{R\}\^\{[^}]*\}\Z")  # two claims, which may stand below each other; a shape
 FORBIDS = re.compile(r"^(Not allowed: .*)\n\n((?s:.*?))(?=\n\n<details>|\Z)", re.MULTILINE)  # stands above the question
 CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
@@ -364,17 +365,24 @@ class Sources:
         return f"---\norphan: true\n---\n\n{text}\n\n{_raw(begin)}\n"
 
     def _sheet(self, keys: Sequence[str]) -> str:
-        parts, column, above = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], 0, 0.0
-        by_lesson = [(lesson, list(own)) for lesson, own in groupby(map(REGISTRY.get_equation, keys), key=lambda each: each.lesson)]
-        heights = [2 + sum(4 + len(each.why) / 40 for each in own) for _, own in by_lesson]  # in lines
-        for (lesson, own), height in zip(by_lesson, heights, strict=True):
-            if (its := int(COLUMNS * (above + height / 2) / sum(heights))) > column:  # where its middle stands
-                parts.append(_raw("<div class=next-column></div>"))
-            column, above = its, above + height
-            parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
-            for each in own:
-                key = f"$${unbroken(each.latex)} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$\n\n{in_latex(self._said(each.why, up=''))}"
-                parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
+        by_lesson = [list(own) for _, own in groupby(map(REGISTRY.get_equation, keys), key=lambda each: each.lesson)]
+        total, above, columns = sum(map(_lines, by_lesson)), 0.0, [list[list[Equation]]() for _ in range(COLUMNS)]
+        for own in by_lesson:
+            columns[int(COLUMNS * (above + _lines(own) / 2) / total)].append(own)  # where its middle stands
+            above += _lines(own)
+        parts = ["# Attention on two pages", "The key equations of all lessons, each with its reason."]
+        columns = list(filter(None, columns))
+        lines = [sum(map(_lines, column)) for column in columns]
+        for at, column in enumerate(columns):
+            parts += [_raw("<div class=next-column></div>")] * bool(at)
+            longest = max(lines[:3] if at < 3 else lines[3:])
+            air = (longest - lines[at]) / sum(map(len, column))  # so that the columns of a page end together
+            for own in column:
+                parts.append(f"## [{numbers.title(own[0].lesson)}]({own[0].lesson}.ipynb)")
+                for each in own:
+                    key = f"$${unbroken(_narrowed(each.latex))} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$"
+                    why = in_latex(self._said(each.why, up=""))
+                    parts += [_raw(f"<div class=key style=--air:{air:.2f}>"), key, why, _raw("</div>")]
         return "\n\n".join(parts)
 
     def _map(self) -> str:
@@ -494,6 +502,16 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
         imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
         yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": IMPORTS}
     yield cell
+
+
+def _lines(own: Sequence[Equation]) -> float:
+    """About how many lines the equations of a lesson take in a column, with their reasons and a heading."""
+    return 2 + sum(1.35 + ("\\frac" in each.latex or "\\sum" in each.latex) / 3 + len(each.latex) / 58 + len(each.why) / 42 for each in own)
+
+
+def _narrowed(latex: str) -> str:
+    """Return a formula for a narrow column: without its shape, and each of its claims may stand in a line of its own."""
+    return NARROWED.sub(lambda found: r" \qquad " if "quad" in found[0] else "", latex)
 
 
 def _said_in_tasks(text: str) -> str:

@@ -23,6 +23,9 @@ OTHERS = (
 )
 SOURCE = re.compile(r"\^T\b|\\[a-z]{2}|\b(?:Gamma|Theta|Lambda|Pi|Sigma|Phi|Psi|Omega)\b")
 OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closest('.eq').lastChild.getBoundingClientRect().left)"""
+TOUCHING = """all => all.flatMap((eq) => Array.from(eq.querySelectorAll('.katex-base'), (one) => one.getBoundingClientRect())
+    .filter((one, at, rows) => rows.slice(0, at).some((above) => one.top > above.top + above.height / 2 && one.top < above.bottom + 2))
+    .map(() => eq.id))"""
 HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.firstElementChild.tagName)"
 TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
 TOO_LARGE = 40e6
@@ -99,6 +102,7 @@ def test_the_sheet_has_two_pages_and_no_formula_leaves_its_column(browser: Noteb
     page.emulate_media(media="print")
     try:
         assert max(page.locator(".key .eq .katex-base").evaluate_all(OVER)) < 0  # none is below its number
+        assert page.locator(".key .eq").evaluate_all(TOUCHING) == [], "rows of a formula that is broken"
         heads = page.locator(".next-column").evaluate_all(HEADED)
         assert heads == ["H2"] * 5, "each of six columns begins with a lesson"
     finally:

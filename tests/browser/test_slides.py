@@ -34,6 +34,10 @@ LOOK = """() => {
              spills: body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1,
              code: Array.from(body.querySelectorAll('pre'), (one) =>
                  Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
+             text: Array.from(body.querySelectorAll('p:not(.attn-explorable *), li'), (one) =>
+                 Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
+             margin: slide.matches('.question') ? body.querySelector('p').getBoundingClientRect().left
+                 - document.querySelector('.navigate-left').getBoundingClientRect().right : 99,
              size: Number(body.style.zoom), scrolls: body.style.overflowY, kind: slide.className.split(' ')[0] };
 }"""
 
@@ -164,7 +168,7 @@ def test_a_picture_whose_claim_is_the_title_has_words_that_name_what_they_are_ab
 
 
 PLOT = (
-    '<svg width="9" height="5" viewBox="0 0 400 150"><text x="4.32" y="17.07" style="font-weight:700;font-size:11px">It falls</text>'
+    '<svg width="9" height="5" viewBox="0 0 400 150"><text x="4.32" y="17.07" style="font-weight:700;font-size:12.25px">It falls</text>'
     '<text x="1" y="50">3</text></svg>'
 )
 
@@ -218,6 +222,8 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         assert faults == []
         assert [slide.heading for slide in deck.slides if "data-" in slide.heading] == []
         assert min(one["size"] for one in seen) > 0.7
+        assert {size for one in seen for size in one["text"]} == {34, 44}, "of words, and of a sentence that stands alone"
+        assert min(one["margin"] for one in seen) >= 8, "the bar of a question stands clear of the arrow"
         assert {size for one in seen for size in one["code"]} <= set(range(24, 31))
         assert min(one["plot"] for one in seen) >= 18
         assert min(one["letters"] for one in seen) >= 16  # the last row reads them

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$. **Why by the
+# The language model SmolLM2-135M has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$. **Why by the
 # root of $d_k$, and not by $d_k$ itself, or not at all?** Let us take the division out of all 30 layers. The cell prints the perplexity on
 # four texts: roughly, how many next words the model hesitates between.
 
@@ -77,8 +77,8 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (In the row of each query the mean is 0,
-# too, so $d_k$ is also the average variance within a row.)
+# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (For one query and random keys the mean is
+# 0, too, so $d_k$ is also the variance to expect within a long row.)
 
 # %% id="usual-code"
 rng = np.random.default_rng(5)
@@ -153,7 +153,8 @@ print(gradients(np.array([[8.0, 0]]), np.array([[[1], [0]]])).round(4))  # by ha
 
 # %% [markdown] id="silent-predict"
 # So a query that is very sure of a wrong key teaches hardly anything. Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and
-# values of four random numbers. **Predict** what is left of the mean length of $g$ without the division: two thirds, a tenth, or a hundredth?
+# values of four random numbers. **Predict** what is left of the mean length of $g$ without the division: two thirds, a tenth, or a
+# hundredth?
 
 # %% id="silent-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
@@ -166,9 +167,9 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls to two thirds only. And $W_Q$ gets this $g$ times keys that nobody has divided by 8, so the gradient of $W_Q$ is even *longer*
-# than with the division. The step size could make up for a common factor. But the lengths have become *unequal*: nearly a quarter of the
-# queries have hardly any gradient.
+# It falls to two thirds only. And the gradient of $W_Q$ is $g$ times keys, which the division would have divided by 8. So without the
+# division it is even *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. A smaller step size makes up for that. But the lengths have
+# become *unequal*: nearly a quarter of the queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
 # We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and a step size that suits the silent queries
@@ -196,8 +197,9 @@ check("lift-the-silent", my_lift)
 # item, so the layer has to undo the matrix. A query is *right* if its largest score is that of this item.
 
 # %% [markdown] id="trial-training"
-# Two folded cells hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other queries are right, or for 100
-# steps. A `way` may change the gradients, as your function does, and is told which queries are right.
+# Two folded cells, which you need not read, hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other
+# queries are right, or for 100 steps. `train` returns the number of steps. A `way` may change the gradients, as your function does, and is
+# told which queries are right, and the items.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -219,18 +221,18 @@ if my_lift is ...:  # not written yet: take ours
 
 
 # %% id="trial-steps" tags=["hide-input"]
-def train(divisor, size, seed, d_k=64, way=lambda g, right: g):
+def train(divisor, size, seed, d_k=64, way=lambda g, right, items: g):
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
     w_query, w_key = rng.normal(size=(2, 16, d_k)) / 4  # so q and k have variance 1
     x_new, items_new, _ = examples(rng, turn, 512)
     for step in range(100):
-        found = dots_of(x_new, items_new, w_query, w_key).argmax(axis=1)
-        if (found == 0).mean() > 0.9:
+        found = dots_of(x_new, items_new, w_query, w_key).argmax(axis=1) == 0
+        if found.mean() > 0.9:
             return step
         x, items, off = examples(rng, turn, 32)
         scores = dots_of(x, items, w_query, w_key) / divisor
-        g = way(gradients(scores, off), scores.argmax(axis=1, keepdims=True) == 0)
+        g = way(gradients(scores, off), scores.argmax(1, keepdims=True) == 0, items)
         move = size / divisor * slope_of(g, x, items)
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
     return 100
@@ -238,16 +240,17 @@ def train(divisor, size, seed, d_k=64, way=lambda g, right: g):
 
 # %% [markdown] id="slow-predict"
 # Five layers with $d_k = 64$ start from the same random matrices, nine times anew. The first divides by the root, and the others do not.
-# The last three lift silent queries with your function: all of them, only the wrong ones, or only the right ones. Each layer gets the best
-# of eight step sizes, so a factor common to all gradients does not count. **Predict** which silent queries save more steps when they are lifted, the wrong ones or the right ones.
+# The last three lift silent queries with your function: all of them, only the wrong ones, or only the right ones. Each start of each layer
+# gets the best of eight step sizes, so a factor common to all gradients does not count. **Predict** which silent queries save more steps
+# when they are lifted, the wrong ones or the right ones.
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients
-    "with the root": (8, lambda g, right: g),
-    "without": (1, lambda g, right: g),
-    "silent lifted": (1, lambda g, right: my_lift(g)),
-    "  wrong only": (1, lambda g, right: np.where(right, g, my_lift(g))),
-    "  right only": (1, lambda g, right: np.where(right, my_lift(g), g)),
+    "with the root": (8, lambda g, *_: g),
+    "without": (1, lambda g, *_: g),
+    "silent lifted": (1, lambda g, *_: my_lift(g)),
+    "  wrong only": (1, lambda g, right, _: np.where(right, g, my_lift(g))),
+    "  right only": (1, lambda g, right, _: np.where(right, my_lift(g), g)),
 }
 sizes = 0.05 * 2.0 ** np.arange(8)
 for name, (divisor, way) in layers.items():
@@ -261,15 +264,38 @@ for name, (divisor, way) in layers.items():
 # lifting only the right ones 10, and lifting only the wrong ones 6.
 
 # %% [markdown] id="slow-reason"
-# What can a query teach that is right already? A step by its $g$ alone still raises the score of the right item more than any other. What
-# raises this score is undoing the matrix, and all queries need that. A silent wrong query is very sure of a wrong item, and a step by its
-# $g$ alone raises the right item most in only three of ten cases (section {section}`measured`). **So a silent right query still teaches
-# what all queries need, and a silent wrong one mostly that one item was wrong.** Even where equally many of both are lifted, the right ones
-# save 5 steps, and the wrong ones 2.
+# What can a query teach that is right already? The layer compares $x W_Q W_K^\top$ with the items. To undo the matrix, this vector must
+# point to the right item, and a step by the gradients $g_j$ of one query moves it along $-\sum_j g_j \cdot \text{item}_j$. How well does
+# this direction point to the right item? We take the cosine, in nine trainings without the root:
+
+
+# %% id="lesson-code"
+seen = []
+
+
+def noted(g, right, items):  # changes nothing
+    wanted, moved = items[:, 0], -np.einsum("nj,nji->ni", g, items)
+    lengths = np.linalg.norm([wanted, moved], axis=2).prod(axis=0)
+    silent = np.linalg.norm(g, axis=1) < 0.01
+    seen.append([silent, right[:, 0], (wanted * moved).sum(axis=1) / lengths])
+    return g
+
+
+for n in range(9):
+    train(1, 0.2, n, way=noted)  # 0.2: a good step size without the root
+silent, is_right, cosine = np.hstack(seen)
+for name in ("silent", "loud"):
+    for found in ("right", "wrong"):
+        kind = (silent == (name == "silent")) & (is_right == (found == "right"))
+        print(f"{name} and {found} {kind.mean():.0%}, cosine {cosine[kind].mean():.2f}")
+
+# %% [markdown] id="lesson-answer"
+# **So a right query still teaches what all queries need, and teaches it as well silent as loud. A wrong query teaches little of it.** And
+# most silent queries are right. (In equal numbers, too, it seems to pay more to lift right ones: section {section}`measured`.)
 
 # %% [markdown] id="culprit"
 # So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. Giving the silent queries the mean length
-# saves about half of the delay, and giving it to all queries saves four fifths.
+# saves about half of the delay, and giving it to all queries saves four fifths (section {section}`measured`).
 
 # %% [markdown] id="by-d-k"
 # ## And $d_k$ itself?
@@ -280,11 +306,13 @@ for name, (divisor, way) in layers.items():
 #
 # $$\eta\; \frac{k \cdot k}{u^2} \;\approx\; \eta\, \frac{d_k}{u^2}$$
 #
-# because $k \cdot k$ is about $d_k$. (The other keys of the row add mostly smaller terms of either sign, and a step on $W_K$ acts likewise.)
+# because $k \cdot k$ is about $d_k$. (The other keys of the row add mostly smaller terms of either sign, and a step on $W_K$ acts
+# likewise.)
 
 # %% [markdown] id="by-d-k-predict"
 # With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
-# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict** what becomes of the number of steps at four times the width, with $u = d_k$ and the step size 3.2.
+# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict** what becomes of
+# the number of steps at four times the width, with $u = d_k$ and the step size 3.2.
 
 
 # %% id="by-d-k-code" tags=["predicted"]
@@ -301,8 +329,8 @@ print("divided by d_k")
 race(lambda d_k: d_k)
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# It nearly doubles: each step goes a quarter as far, on half the way. On average it is 22, 42 and 79. With the root the layer needs 4 steps,
-# or 3, at all three widths.
+# It nearly doubles: each step goes a quarter as far, on half the way. On average it is 22, 42 and 79. With the root the layer needs 4
+# steps, or 3, at all three widths.
 
 # %% [markdown] id="by-d-k-repair"
 # If short steps are the whole trouble, longer ones must cure it. With $u = d_k$ a step moves a score by about $\eta / d_k$, and the leads
@@ -312,9 +340,9 @@ race(lambda d_k: d_k)
 race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
 
 # %% [markdown] id="by-d-k-verdict"
-# It does. So nothing is wrong here with $d_k$ if the step size grows with the width, to 25.6 at 64 and 102.4 at 1024. But **only with a
-# multiple of the root do neither the start nor the first steps depend on the width.** (Section {section}`matrices` has a case for $d_k$
-# later in training.)
+# It does. So nothing is wrong here with $d_k$ if the step size grows like the root of the width, to 25.6 at 64 and 102.4 at 1024. But
+# **with one step size for all widths, only a multiple of the root keeps both the start and the first steps as they are.** (Section
+# {section}`matrices` has a case for $d_k$ later in training.)
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -526,10 +554,10 @@ def lengths(g):
 
 
 ways = {
-    "lowered": (1, lambda g, _: g * np.minimum(1, lengths(g).mean() / lengths(g))),
-    "passed on": (1, lambda g, _: g / lengths(g) * np.roll(lengths(g), 1, axis=0)),
-    "equal": (1, lambda g, _: g / lengths(g) * lengths(g).mean()),
-    "root, muted": (8, lambda g, _: g * (np.arange(len(g)) % 2)[:, None]),
+    "lowered": (1, lambda g, *_: g * np.minimum(1, lengths(g).mean() / lengths(g))),
+    "passed on": (1, lambda g, *_: g / lengths(g) * np.roll(lengths(g), 1, axis=0)),
+    "equal": (1, lambda g, *_: g / lengths(g) * lengths(g).mean()),
+    "root, muted": (8, lambda g, *_: g * (np.arange(len(g)) % 2)[:, None]),
 }
 for name, (divisor, way) in ways.items():
     tried = [[train(divisor, size, n, way=way) for size in sizes] for n in range(9)]
@@ -540,34 +568,15 @@ for name, (divisor, way) in ways.items():
 # %% [markdown] id="controls-answer"
 # Lowering the loud hardly helps, and in this trial passing lengths on does not. Equal lengths, which lift the short and lower the long at
 # once, win back four fifths. With the root and half of its queries muted the layer still learns in 5 to 11 steps, so it is not simply that
-# there are fewer lessons. Now what do the silent teach? Which item does a step along their $g$ raise most?
-
-
-# %% id="silent-lessons"
-seen = []
-
-
-def noted(g, right):  # changes nothing; `raised`: a step raises the right item most
-    silent, raised = lengths(g) < 0.01, g.argmin(axis=1, keepdims=True) == 0
-    kinds = silent & right, silent & ~right
-    seen.append([(kind.mean(), (kind & raised).mean()) for kind in kinds])
-    return g
-
-
-for n in range(9):
-    train(1, 0.2, n, way=noted)  # 0.2: a good step size without the root
-for name, (share, both) in zip(("right", "wrong"), np.mean(seen, axis=0), strict=True):
-    print(f"silent and {name} {share:.0%}, of them with the right item raised", end=" ")
-    print(f"most {both / share:.0%}")
-
-# %% [markdown] id="silent-lessons-answer"
-# So over all steps there are also more right ones. Are right ones better to lift than wrong ones, or only more numerous? Now as many are
-# lifted of either:
+# there are fewer lessons.
+#
+# In section {section}`trial-task` more of the silent queries were right than wrong. Are right ones better to lift, or only more numerous?
+# Now as many are lifted of either:
 
 
 # %% id="equally-many"
 def as_many(wanted):  # lifts as many as there are of the rarer kind
-    def way(g, right):
+    def way(g, right, _):
         silent = lengths(g) < 0.01
         n = min((silent & right).sum(), (silent & ~right).sum())
         some = silent & (right == wanted)
@@ -576,7 +585,7 @@ def as_many(wanted):  # lifts as many as there are of the rarer kind
     return way
 
 
-ways = {"none": lambda g, _: g, "wrong": as_many(False), "right": as_many(True)}
+ways = {"none": lambda g, *_: g, "wrong": as_many(False), "right": as_many(True)}
 needed = {}
 for name, way in ways.items():
     tried = [[train(1, size, n, way=way) for size in sizes[:4]] for n in range(30)]

@@ -160,8 +160,8 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 
 # %% [markdown] id="chance"
 # A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. A score adds up
-# $d_k$ products. The folded `luck`, which can stay closed, lets a wish meet seven badges, a thousand times. All are random numbers with
-# mean 0 and standard deviation 1.
+# $d_k$ products. The folded `luck` (what is folded can stay closed) lets a wish meet seven badges, a thousand times. All are random
+# numbers with mean 0 and standard deviation 1.
 #
 # **Predict** what happens to the share of the best of the seven if $d_k$ grows. And if all scores are first divided by $\sqrt{d_k}$?
 
@@ -362,6 +362,13 @@ figures.machine()
 import numpy as np
 
 
+def places(words, meant):
+    for word in [*words, *meant, *meant.values()]:
+        if word not in words or " " in word:
+            raise ValueError(f"words must hold {word!r}, and as a single word")
+    return [(words.index(word), words.index(noun)) for word, noun in meant.items()]
+
+
 def train(table, pairs):
     ask, found = np.transpose(pairs)
     W_Q, P = np.zeros((3, 3)), np.zeros((len(table), len(table)))
@@ -378,16 +385,17 @@ words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
 numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
 table = np.array([numbers.get(word, [0, 0, 0]) for word in words])
-pairs = [(words.index(word), words.index(noun)) for word, noun in meant.items()]
+pairs = places(words, meant)
 shares = train(table, pairs)
 for i, j in pairs:
     taken = (shares[i] @ table).round(2)
     print(f"{words[i]} gives {words[j]} {shares[i, j]:.2f} and takes", taken)
 
 # %% [markdown] id="own-real"
-# Now take a sentence of your own, such as `the cup fell because it was full`. Give its pronoun numbers that are not all 0 (two pronouns
-# need different ones), and let its noun alone have the largest number in one column, say 2. If another word has `[0, 2, 0]`, a cup of
-# `[0, 1, 0]` never wins: it lies halfway between that and a word of zeros, and so does its score.
+# Now put a sentence of your own into `words`, such as `the cup fell because it was full`, and change `meant`. Give the pronoun `numbers`
+# that are not all 0 (two pronouns with equal numbers look for the same word), and let the noun alone have the largest number in one
+# column, say 2. If another word has `[0, 2, 0]`, a cup of `[0, 1, 0]` never wins: it lies halfway between that and a word of zeros, and
+# so does its score.
 #
 # And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave
 # "tree" 0.93. (The model cuts a word like "suitcase" in two; we add both shares.)

@@ -190,15 +190,14 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
-# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power
-# of $e$ is.
+# The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
 # Each word also brings a present to the party, its **value**. Every word that finds it gets the present, which is never used up. Our
 # values are the first two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home
-# an average of all seven values, in which "cat" counts for 95 percent:
+# an average of all seven values:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -344,8 +343,8 @@ print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="formula-whole"
 # The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. The drawing shows the whole machine, with what you have calculated lit; the
-# rest comes later. Each blue box links to its lesson:
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. The drawing shows the whole machine, with what you have calculated lit. Each
+# blue box links to its lesson:
 
 # %% id="machine-whole"
 figures.machine()
@@ -354,7 +353,7 @@ figures.machine()
 # ## Your own sentence
 #
 # The next two cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant.
-# The numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
+# These are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
 # if the shares that `meant` asks for have a larger sum.
 
 

@@ -353,7 +353,7 @@ figures.machine()
 # ## Your own sentence
 #
 # The next two cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant.
-# These are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
+# The numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
 # if the shares that `meant` asks for have a larger sum.
 
 

@@ -3,16 +3,18 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at other words. This is called **attention**. SmolLM2, in its smallest size, does this in 270 places, called
-# *heads*. In each, every word shares out its attention among itself and the words before it. Run the next two cells: click into a cell
-# and press **Shift+Enter**. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
+# In a language model, words look at other words. This is called **attention**. SmolLM2, in its smallest size, does this in 270 places,
+# called *heads*. In each, every word shares out its attention among itself and the words before it.
 #
 # **You need** matrix products, powers and a little Python. **Time:** 55 minutes.
+#
+# Run the next two cells: click into a cell and press **Shift+Enter**. (If a `ModuleNotFoundError` appears, start the course with
+# `make lab`.)
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
 
-model = language_model()
+model = language_model()  # if it is not here, stored answers take its place
 
 # %% id="real-row"
 text = "The cat sat because it was tired."
@@ -23,8 +25,8 @@ for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent (rounded) of its attention to "cat". No rule about pronouns is built in: the model has only learned
-# from texts. But is "cat" just popular? Which words does each word look at?
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model only learned from
+# texts. But is "cat" just popular? Whom does each word look at?
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures
@@ -43,13 +45,13 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}, and most to "{most}"')
 
 # %% [markdown] id="where"
-# "Blue" hardly looks at the cat, so here it matters which word asks. (This is one pair, in a head we picked; lesson
-# {lesson}`self_attention` tries many.) Now we build a head by hand.
+# "Blue" hardly looks at the cat, though the words before it are the same. So it matters which word asks. (This is one pair, in a
+# head we picked; lesson {lesson}`self_attention` tries many.) Now we build a head by hand.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
 #
-# To a machine a word is a list of numbers. We choose only three: how *alive* a word is, how much it *tells* what somebody does or is, and
+# To a machine a word is a list of numbers. We choose three: how *alive* a word is, how much it *tells* what somebody does or is, and
 # how *open* it is ("it" waits for its noun, and "the" does a little).
 
 # %% id="words"
@@ -63,7 +65,7 @@ print(labelled(X, columns=("alive", "tells", "open")))
 
 # %% [markdown] id="party"
 # Imagine the words at a party. Each has a wish, its **query**, and wears a name badge, its **key**. To see how well a badge fits a wish,
-# multiply the two number by number and add up. This dot product is called the **score**:
+# multiply the two number by number and add up. This dot product is the **score**:
 
 # %% id="machine"
 figures.machine("comparison")
@@ -98,15 +100,9 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # </details>
 
 # %% [markdown] id="fourth"
-# Soon we divide by the square root of how many numbers a query has. With four numbers that is 2, so from now on each badge also shows
-# *alive* minus *tells*. We go on with the wish $(2, 0, -2, 2)$, which counts *open* against a word, too, so that no pronoun finds a pronoun:
-
-# %% id="fourth-code"
-key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
-query_of_it = np.array([2, 0, -2, 2])
-scores = key @ query_of_it
-columns = ("alive", "tells", "open", "alive - tells", "score")
-print(labelled(np.column_stack([key, scores]), columns=columns))
+# Soon we divide by the square root of how many numbers a query has. With four numbers that is 2, so each badge gets a fourth one, *alive*
+# minus *tells*. The wish $(2, 0, -2, 2)$ then scores 4 times *alive*, minus 2 times *tells*, minus 2 times *open*. That is twice the
+# wish $(2, -1, 0)$, with *open* counted against a word, too, so that "it" gives less to itself.
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -116,8 +112,18 @@ my_three = ...  # replace the dots by three whole numbers, such as (1, 2, 3)
 check("scores-by-hand", my_three)
 
 # %% [markdown] id="check-turn-ours" tags=["ours"]
-# With "cat" the score is $2 \cdot 2 + 2 \cdot 2 = 8$. With "sat" it is $1 \cdot 2 + 2 \cdot (-2) = -2$, and with "tired" itself it is
-# $2 \cdot 1 + 1 \cdot 2 + 2 \cdot (-1) = 2$.
+# With "cat" the score is $2 \cdot 2 + 2 \cdot 2 = 8$. With "it" it is $-2 \cdot 2 = -4$, and with "tired"
+# $2 \cdot 1 + 2 \cdot (-1) = 0$.
+
+# %% [markdown] id="fourth-all"
+# Here are all seven scores, with which we go on:
+
+# %% id="fourth-code"
+key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
+query_of_it = np.array([2, 0, -2, 2])
+scores = key @ query_of_it
+columns = ("alive", "tells", "open", "alive - tells", "score")
+print(labelled(np.column_stack([key, scores]), columns=columns))
 
 # %% [markdown] id="weights"
 # ## From scores to shares
@@ -126,8 +132,9 @@ check("scores-by-hand", my_three)
 # must be positive and sum to 1. (Ours may also look at later words, which lesson {lesson}`masking` hides.) The seven scores sum to
 # $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first has to become a positive number, but by which rule?
 #
-# One demand decides it. Suppose that every word gets the same bonus, because the wish likes something that all have. Then nobody has gained
-# on anybody, and the shares should stay. We try a bonus of 10 with squares, and with powers of $e \approx 2.72$:
+# One demand nearly decides it, as lesson {lesson}`softmax` proves. Suppose that every word gets the same bonus, because the wish likes
+# something that all have. Then nobody has gained on anybody, and the shares should stay. We try a bonus of 10 with powers of
+# $e \approx 2.72$, and with squares (which also make 0 of a score of 0, but let that pass):
 
 # %% id="rules"
 for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
@@ -137,8 +144,7 @@ for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
 
 # %% [markdown] id="rules-notice"
 # Squares fail. Powers pass, because $e^{s + 10} = e^{10} \cdot e^s$: all seven grow by the same factor, which drops out when they are
-# divided by their sum. Take any rule that works on each score alone, gives positive numbers, and grows smoothly with the score. Of these,
-# only powers of some base pass every bonus (times a constant, which drops out), as lesson {lesson}`softmax` proves. We take the base $e$.
+# divided by their sum. We take the base $e$; another base would only multiply all scores by a constant.
 
 
 # %% id="chance-code" tags=["hide-input"]
@@ -154,8 +160,8 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 
 # %% [markdown] id="chance"
 # A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. A score adds up
-# $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
-# deviation 1.
+# $d_k$ products. The folded `luck` (what is folded can stay closed) lets a wish meet seven badges, a thousand times. All are random
+# numbers with mean 0 and standard deviation 1.
 #
 # **Predict** what happens to the share of the best of the seven if $d_k$ grows. And if all scores are first divided by $\sqrt{d_k}$?
 
@@ -165,9 +171,10 @@ for d_k in (4, 64, 1024):
     print(f"d_k {d_k:4}: size {size:2.0f}, share {share:.2f}, divided {divided:.2f}")
 
 # %% [markdown] id="chance-notice" tags=["answer"]
-# The share grows, because the scores do. Such a score is about $\sqrt{d_k}$ in size, not $d_k$, because products above and below 0 cancel
-# in part. With 1024 numbers the luckiest badge gets nearly everything, though none fits: such a model would be sure of itself before it has
-# learned anything. After the division the share is about the same for every $d_k$. Lesson {lesson}`scaling` derives this root.
+# The share grows, because the scores do. The standard deviation of such a score, *size* in the table, is about $\sqrt{d_k}$, not $d_k$,
+# because products above and below 0 cancel in part. With 1024 numbers the luckiest badge gets nearly everything, though none fits: such
+# a model would be sure of itself before it has learned anything. After the division the share is about the same for every $d_k$. Lesson
+# {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -183,15 +190,14 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
-# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power
-# of $e$ is.
+# The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Each word also brings a present to the party, its **value**. It gives this present to everybody who finds it, and never runs out. Our
+# Each word also brings a present to the party, its **value**. Every word that finds it gets the present, which is never used up. Our
 # values are the first two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home
-# an average of all seven values, in which "cat" counts for 95 percent:
+# an average of all seven values:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -251,8 +257,7 @@ print("X W_K are the keys:  ", np.array_equal(X @ W_K, key))
 print("X W_V are the values:", np.array_equal(X @ W_V, value))
 
 # %% [markdown] id="projections-notice"
-# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as when you
-# calculated the scores of "tired".
+# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$.
 #
 # In a model nobody chooses these matrices either: they are learned. Here is a simple way to learn $W_Q$. Start with twelve random numbers.
 # Pick one, nudge it by 0.1 up or down, and keep the nudge only if "it" now gives more to "cat". Then pick again. The folded `learn` does
@@ -283,7 +288,7 @@ for start in range(3):
     print(f"start {start}: {before:.2f} {after:.2f}  wish", (X[4] @ last).round(1))
 
 # %% [markdown] id="learned-notice"
-# These are the shares before and after 800 nudges. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
+# These are the shares before and after 800 tries. We said whom "it" means, but not what a pronoun wants, and still "it" has found the cat
 # from all three starts, each time with another wish. A real model is at first only shown which word comes next in a text, and calculates
 # for all its numbers at once to which side each should move (lesson {lesson}`gradients`).
 #
@@ -294,9 +299,9 @@ shares = np.stack([for_cat(learn(0, 0)), for_cat(learn(0, 800))], axis=1)
 print(labelled(shares, columns=("random", "learned")))
 
 # %% [markdown] id="learned-others-answer" tags=["answer"]
-# Only "the" does. A nudge in the first or second row changes nothing for "it", which is neither alive nor telling, so none of them was
-# kept. But the third row is the wish of everything open, and "the" is open by 1. It has learned what "it" was taught, because both words
-# are *open* and so use the same row.
+# It has changed only for "the". A nudge in the first or second row changes nothing for "it", which is neither alive nor telling, so none
+# of them was kept. But the third row is the wish of everything open, and "the" is open by 1. It has learned what "it" was taught, because
+# both words are *open* and so use the same row.
 
 # %% [markdown] id="formula"
 # ## All words at once
@@ -308,14 +313,12 @@ S = query @ key.T
 powers = np.exp(S / np.sqrt(4))
 P = powers / powers.sum(axis=1, keepdims=True)
 print(labelled(P, columns=TOKENS))
-print("sums of the rows:   ", P.sum(axis=1).round(1))
-print("sums of the columns:", P.sum(axis=0).round(1))
 print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="spot"
 # Each row sums to 1. A column need not: five words look mostly at "cat".
 #
-# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. All numbers are positive. What is wrong?
+# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. The shares are still positive. What is wrong?
 #
 # <details><summary>What is wrong</summary>
 #
@@ -340,9 +343,8 @@ print(labelled(P @ value, columns=("alive", "tells")))
 
 # %% [markdown] id="formula-whole"
 # The second is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. A model then puts the outputs of its heads side by side, multiplies them by one
-# more learned matrix, and adds the result to $X$. The drawing shows this whole machine, with what you have calculated lit; the rest comes
-# later. Each blue box links to its lesson:
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. The drawing shows the whole machine, with what you have calculated lit. Each
+# blue box links to its lesson:
 
 # %% id="machine-whole"
 figures.machine()
@@ -350,18 +352,24 @@ figures.machine()
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# These cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant. The
-# numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge if the
-# shares that `meant` asks for have a larger sum. Run the cells, then take a sentence of your own, such as `the cup fell because it was full`, and
-# change `meant`. Give numbers to its pronoun, and let its noun alone have the largest number in one column, say 2. A badge that lies
-# between two others never wins: a cup of `[0, 1, 0]` lies halfway between a word of zeros and `[0, 2, 0]`, and so does its score.
+# The next two cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant.
+# The numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
+# if the shares that `meant` asks for have a larger sum.
 
 
 # %% id="own-train" tags=["hide-input"]
 import numpy as np
 
 
-def train(table, ask, found):
+def places(words, meant):
+    for word in [*words, *meant, *meant.values()]:
+        if word not in words or " " in word:
+            raise ValueError(f"words must hold {word!r}, and as a single word")
+    return [(words.index(word), words.index(noun)) for word, noun in meant.items()]
+
+
+def train(table, pairs):
+    ask, found = np.transpose(pairs)
     W_Q, P = np.zeros((3, 3)), np.zeros((len(table), len(table)))
     for nudge in np.random.default_rng(0).normal(0, 0.1, (300, 3, 3)):
         powers = np.exp(table @ (W_Q + nudge) @ table.T / np.sqrt(3))
@@ -376,24 +384,31 @@ words = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 meant = {"she": "girl", "it": "tree"}
 numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
 table = np.array([numbers.get(word, [0, 0, 0]) for word in words])
-ask = [words.index(word) for word in meant]
-found = [words.index(word) for word in meant.values()]
-shares = train(table, ask, found)
-for i, j in zip(ask, found, strict=True):
+pairs = places(words, meant)
+shares = train(table, pairs)
+for i, j in pairs:
     taken = (shares[i] @ table).round(2)
     print(f"{words[i]} gives {words[j]} {shares[i, j]:.2f} and takes", taken)
 
 # %% [markdown] id="own-real"
-# And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave "tree"
-# 0.93.
+# Now put a sentence of your own into `words`, such as `the cup fell because it was full`, and change `meant`. Give the pronoun `numbers`
+# that are not all 0 (two pronouns with equal numbers look for the same word), and let the noun alone have the largest number in one
+# column, say 2. If another word has `[0, 2, 0]`, a cup of `[0, 1, 0]` never wins: it lies halfway between that and a word of zeros, and
+# so does its score.
+#
+# And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave
+# "tree" 0.93. (The model cuts a word like "suitcase" in two; we add both shares.)
 
 # %% id="own-real-code" tags=["live"]
 if model.is_here:
-    text = " ".join(words).capitalize()
-    tokens = [token.strip() for token in model.tokens(text)]
-    for word, noun in meant.items():
-        row = model.maps(text)[13, 8, tokens.index(word)]
-        print(f'"{word}" gives "{noun}" {row[tokens.index(noun)]:.2f}')
+    text = " ".join(words)
+    text = text[0].upper() + text[1:]
+    word_of = np.cumsum([token[0] == " " for token in model.tokens(text)])
+    head = model.maps(text)[13, 8]
+    for i, j in pairs:
+        share = head[word_of == i][-1, word_of == j].sum()
+        hidden = " (hidden: it comes later)" if j > i else ""
+        print(f'"{words[i]}" gives "{words[j]}" {share:.2f}{hidden}')
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -415,7 +430,7 @@ verify_lesson("start")
 # - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
 # - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
 # - A word takes home the average of all values under its weights. "It" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 nudges found a matrix that makes one. The head of the real
+#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 tries found a matrix that makes one. The head of the real
 #   model was not even told that.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).

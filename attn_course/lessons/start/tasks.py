@@ -96,26 +96,26 @@ def my_scores(x, w_query, w_key):
     your_turn=True,
     slips="""
         signs forgotten
-            8, -2, 2 -> 8, 6, 6
-            the fourth number of “sat” and of “tired” is negative: its product with 2 is subtracted
-        the query of it
-            8, -2, 2 -> 8, -4, 0
-            these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)
-        the key of tired for its query
-            8, -2, 2 -> 0, 6, 6
-            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)
+            8, -4, 0 -> 8, 4, 4
+            two products are negative: the wish has −2 for “open”, and the fourth number of “tired” is −1
+        the shorter wish
+            8, -4, 0 -> 4, 0, 0
+            these are the scores of the wish (2, −1, 0); the new one has four numbers, (2, 0, −2, 2)
+        open not counted
+            8, -4, 0 -> 8, 0, 0
+            the third number of the wish is −2, and “it” is open by 2: their product counts
     """,
     hints="""
-        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.
-        A minus in a key makes its product negative, or 0.
-        With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.
+        Multiply the first number of the wish by the first of the key, the second by the second, and so on; then add the four products.
+        A minus in the wish or in the key makes a product negative, or 0.
+        With “sat”, whose key is (0, 2, 0, −2), it would be 2 · 0 + 0 · 2 + (−2) · 0 + 2 · (−2). Do the same with the three keys.
     """,
 )
 def my_three():
-    """ "Tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and
-    "tired"; their keys are $(2, 0, 0, 2)$, $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$.
+    """Calculate the scores of this wish, $(2, 0, -2, 2)$, with "cat", "it" and "tired". Their keys are now $(2, 0, 0, 2)$,
+    $(0, 0, 2, 0)$ and $(1, 2, 0, -1)$.
     """
-    return (8, -2, 2)
+    return (8, -4, 0)
 
 
 def _averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[str, Any]:
@@ -283,9 +283,9 @@ def my_answer(query, key, value):
 
     Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
     `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked, and $d_v$ is how many numbers a value
-    has. There may be only one word {case}`one word`. All are float64, and the result has the shape `(d_v,)`. Divide the scores by
-    $\\sqrt{d_k}$; the test also uses other $d_k$ than 4. Its scores are so small
-    that no power of $e$ overflows {every}`(np.abs(key @ query) < 100).all()`.
+    has. $T_k$ can also be 1 {case}`one word`. All are float64 NumPy arrays, and the result has the shape `(d_v,)`. Divide the scores by
+    $\\sqrt{d_k}$; the test also uses other $d_k$ than 4, and no score so large that a power of $e$ overflows
+    {every}`(np.abs(key @ query) < 100).all()`.
     """
     powers = np.exp(key @ query / np.sqrt(len(query)))
     return powers @ value / powers.sum()

@@ -40,7 +40,7 @@ def answered_in_float32(query, key, value):
 
 RIGHT = {
     "scores-from-words": [scores_in_torch, scores_in_float32],
-    "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0])],
+    "scores-by-hand": [lambda: [8, -4, 0], lambda: np.array([8.0, -4.0, 0.0])],
     "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
     "output-of-one-query": [answered_in_torch, answered_in_float32],
     "taken-home-by-hand": [lambda: (1, 1 / 4, 7 / 8), lambda: [1.0, 0.25, 0.875]],

@@ -4,14 +4,14 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 52 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 50 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
 # Eight places stand in a ring, and each gets one of eight colours by lot. The task: name, at each place, the colours before and after it.
-# The folded cell draws 1024 rings and shows the first, with a number for each colour. Its `named` says how often each neighbour is named right.
+# The folded cell draws 1024 rings and shows the first, with a number for each colour.
 
 # %% id="hook-task" tags=["hide-input"]
 import numpy as np
@@ -58,8 +58,8 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# The folded `train` draws the parameters of a model anew, changes them in 300 steps, each on 64 fresh rings, and freezes them. We
-# train both models from three starts. How often do they name the neighbours right on our 1024 unseen rings?
+# The folded `train` draws the parameters of a model, changes them in 300 steps, each on 64 fresh rings, and freezes them. From three
+# starts, how often do both models name the neighbours right on our unseen rings?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -81,11 +81,15 @@ def train(model, seed):
 # %% id="hook-result"
 for seed in (2, 1, 0):
     one, two = train(Ring(n_heads=1), seed), train(Ring(n_heads=2), seed)
-    print(f"1 head: {named(one(rings), rings)}   2 heads: {named(two(rings), rings)}")
+    before, after = one(rings).argmax(dim=-1).unbind(dim=-1)
+    twice = (before == after).float().mean()
+    print(f"1 head: {named(one(rings), rings)}, the same answer twice {twice:.2f}")
+    print(f"2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one neighbour every time, but the other at one place of eight, like a blind
-# guess. Which neighbour it misses depends on the start. Here are the weights of attention after the last start, averaged over the rings:
+# Two heads name both neighbours every time. One head names one neighbour every time, in each start the one with the larger weight, and
+# almost always gives the same answer for the other, which is right at one place of eight. Here are the weights of the three heads (one,
+# then two) after the last start, averaged over the rings:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # of the 1024 rings
@@ -94,36 +98,36 @@ figures.ring_maps(maps.mean(dim=0))
 # %% [markdown] id="why"
 # ## What does the one head lack?
 #
-# Where do the two layers differ? In the machine of lesson {lesson}`start`, the heads are lit, and $W_O$, which merges them:
+# In the machine of lesson {lesson}`start`, the heads are lit, and $W_O$, which merges them:
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="why-line"
-# Of two heads, each looks at one neighbour. The only head looks at both, and hands over a mixture of their colours. Take two colours: red is
-# the number 0, and blue is 1. The card draws the mixture of each of the four pairs twice, first in the colour before, then in the colour
-# after. Move its slider. Which colour can one threshold tell from the mixture?
+# Each of the two heads looks at one neighbour. The single head looks at both, and hands over a mixture of their colours. Let red be the
+# number 0, and blue 1. The card draws the mixtures of the four pairs twice, first in the colour before, then in the colour after. Move its
+# slider. Can one threshold on the mixture tell the colour before? And the colour after?
 
 # %% id="mixture-card"
 figures.mixture_explorable()
 
 # %% [markdown] id="why-cut"
-# With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between the
-# two tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6: the colour before moves the
-# mixture by more, and outvotes the colour after.
+# With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between
+# the two tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6: the colour before moves
+# the mixture by more, and outvotes the colour after. On the ring, we saw this as the same answer twice.
 
 # %% [markdown] id="why-both"
-# A wider head mixes vectors. But from the mixture, the linear map makes one number for each answer. Take its number for "blue comes after"
-# less its number for "red comes after". This *lead* of blue should be positive exactly where blue comes after. While the weights are fixed,
-# only matrices act on the vectors, so the lead is a sum with one term for each place. With the weight $p_-$ for the place before, whose colour is
-# $x$, and $p_+$ for the place after, whose colour is $y$, it is
+# A wider head mixes vectors, and from the mixture, the linear map makes one number for each answer. Take that for "blue comes after" less
+# that for "red comes after". This *lead* of blue should be positive exactly where blue comes after. While the weights are fixed, only
+# matrices act on the vectors, so the lead is a sum over the places:
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# where $f(x)$ is what the colour $x$ adds at the weight 1, and $c$ holds everything else. However wide the head is, $f(x)$ is one number.
+# Here $p_-$ is the weight of the place before, of colour $x$, and $p_+$ of the place after, of colour $y$. However wide the head is, $f(x)$
+# is one number: what the colour adds at the weight 1. The rest, $c$, stays the same while the other six places keep their colours.
 
 # %% [markdown] id="why-signs"
-# To name the colour after, "red, blue" needs a positive lead, and "red, red" and "blue, red" need a negative one. So with
+# To name the colour after every time, "red, blue" needs a positive lead, and "red, red" and "blue, red" need a negative one. So with
 # $g = f(\mathrm{blue}) - f(\mathrm{red})$,
 #
 # $$\begin{aligned}
@@ -131,13 +135,14 @@ figures.mixture_explorable()
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-)\, g > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight. To
-# name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can, since
-# each has weights of its own. (The proof needs weights that do not depend on the colours. In our trained heads they hardly do.)
+# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
+# To name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can,
+# since each has weights of its own. (The proof needs weights that do not depend on the colours. In our trained heads, they depend on them
+# very little.)
 
 # %% [markdown] id="more"
-# Is the other colour lost, then? After the last start, the head of `one` gives on average the weight 0.50 to the place before and 0.46 to the
-# place after. In place of the linear map, we now train a small network that reads the same head. (`train` leaves frozen parameters alone.)
+# Is the other colour lost, then? The head of `one` gives on average the weight 0.50 to the place before and 0.46 to the place after. In
+# place of the linear map, we now train a small network that reads the same head. (`train` leaves frozen parameters alone.)
 #
 # **Predict** how often the network names the colour before, and how often the colour after.
 
@@ -149,18 +154,21 @@ deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
 print("the same head, then a network:", named(train(deep, seed=0)(rings), rings))
 
 # %% [markdown] id="more-answer" tags=["answer"]
-# Both every time, and so it is with the heads of the other two starts. With 0.50 and 0.46, "red, blue" and "blue, red" are different
-# mixtures. A linear map ranks the two colours in one order only, but a network can tell the two mixtures apart.
+# The network names both almost every time, as it does with the heads of the other two starts. In a linear map, the neighbour with the
+# larger weight always counts for more. But with 0.50 and 0.46, "red, blue" and "blue, red" are different mixtures, which a network can tell
+# apart.
 
 # %% [markdown] id="mixture"
-# So no colour is lost. The colours are only mixed, and a network can sort them out. A transformer, too, has a network behind each layer of
-# attention. But this is what several heads can do and one head cannot: **hand several things over apart**, ready for a linear map.
+# So no colour is lost: a network can sort out the mixture. (A transformer has one behind each layer of attention.) But from places that
+# write in the same features, as on the ring, one head cannot do what several can: **hand several things over apart**, ready for a linear
+# map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
 # What does the second head cost? Not one parameter: $W_Q$, $W_K$, $W_V$ and $W_O$ are 32 by 32 in both layers. To get two heads, the layer
-# cuts queries, keys and values, of 32 columns each, into blocks of 16. A **head** is one block of each, and attends for itself:
+# cuts queries, keys and values, of 32 columns each, into blocks of 16. A **head** is one block of queries, one of keys and one of values,
+# and attends for itself:
 
 
 # %% id="attend"
@@ -222,7 +230,7 @@ def heads_ours(query, key, value, n_heads):
 my_heads = heads_ours if my_heads is ... else my_heads
 
 # %% [markdown] id="small-wide"
-# On our example, two heads should return 1.6 and 2.4, and one head a mixture:
+# On our example, two heads should return 1.6 and 2.4:
 
 # %% id="small-code"
 query = np.log([[8.0, 8.0]])
@@ -265,24 +273,28 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="silence-ring"
-# Now your two functions take over the layer of `two`, from the last start: the first computes its heads, and the second silences head 0, then
-# head 1.
-#
-# **Predict** from their maps in section {section}`hook` which neighbour is still named each time.
+# Now your two functions take over the layer of `two`. In the folded cell, the first computes the heads of each ring:
 
-# %% id="silence-ring-code" tags=["predicted"]
+# %% id="silence-ring-heads" tags=["hide-input"]
 w_in, w_out = two.layer.in_proj_weight.numpy(), two.layer.out_proj.weight.numpy()
 w_q, w_k, w_v, w_o = *np.split(w_in.T, 3, axis=1), w_out.T  # PyTorch transposes them
 x = (two.colour(rings) + two.place.weight).numpy()
 z = [np.split(my_heads(each @ w_q, each @ w_k, each @ w_v, 2), 2, axis=1) for each in x]
+
+# %% [markdown] id="silence-ring-bet"
+# Your second function silences head 0, then head 1.
+#
+# **Predict** from their maps in section {section}`hook` which neighbour is still named each time.
+
+# %% id="silence-ring-code" tags=["predicted"]
 for silent in (0, 1):
-    added = np.array([my_layer_without(np.array(h), w_o, silent) for h in z])
+    added = np.array([my_layer_without(np.array(heads), w_o, silent) for heads in z])
     answers = two.names(torch.tensor(added).float()).unflatten(-1, (2, 8))
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Head 0 looks at the place before, so without it the colour before is guessed, and the colour after is named every time. Without head 1 it
-# is the other way round.
+# Head 0 looks at the place before, so without it the colour before is named no better than by chance, and the colour after every time.
+# Without head 1 it is the other way round.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
@@ -308,10 +320,10 @@ for head in range(9):
 
 # %% [markdown] id="real-hold"
 # Head 0 looks at the token before, like a head on the ring. The others look most at the first token. But weights only show where a head
-# looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16. Is this what your function does?
-# If the model is on your machine, a hook catches what the heads return, and `around_heads` says what their layer adds:
+# looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16. The folded cell compares this with
+# your function, if the model is on your machine. (For us it was the same.)
 
-# %% id="real-layer" tags=["live"]
+# %% id="real-layer" tags=["live", "hide-input"]
 if model.is_here:
     from attn_course.modules import hooked
 
@@ -324,8 +336,8 @@ if model.is_here:
     print("the same:", np.allclose(yours, added, atol=1e-4))
 
 # %% [markdown] id="real-copy"
-# For us it was the same. What does the model lose with this head? At the second "green", the model must find "paper" to go on with the
-# list. We silence each of the nine heads by itself and then, for control, all but head 0.
+# What does the model lose with this head? At the second "green", the model must find "paper" to go on with the list. We silence each of the
+# nine heads by itself and then, for control, eight instead of one: all but head 0.
 #
 # **Predict** in which of the ten cases the model still repeats the list. (This is a bet.)
 
@@ -336,12 +348,12 @@ for silent in (*((head,) for head in range(9)), others):
     print(*silent, "silent:", quiet.write(words, tokens=6).removeprefix(words))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only without head 0 does the model lose the list: it still finds "paper" (perhaps heads of other layers help), but then writes a year.
-# It repeats the whole list without any other of the nine, and even with head 0 as the only head of this layer.
+# Only without head 0 does the model lose the list: it still finds "paper", but then writes a year. It repeats the whole list without any
+# other of the nine, and even with head 0 as the only head of this layer.
 
 # %% [markdown] id="real-texts"
-# But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the tokens does the model
-# name right in the second round?
+# But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the
+# model name right, given all tokens before?
 
 # %% id="real-six"
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
@@ -352,7 +364,7 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
 
 # %% [markdown] id="real-notice"
 # Without head 0 it is at most 12 %, and without the eight others of its layer at least 39 %. So these copies need head 0 far more than the
-# other eight together. (How looking back helps to copy, lesson {lesson}`induction` asks.)
+# other eight together.
 #
 # Now choose a list and heads yourself. The cell writes the list twice and begins again. Try `silent = []` first: some lists the model does
 # not repeat at all.
@@ -381,8 +393,9 @@ verify_lesson("heads")
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
-# One wide head hands over a mixture of all it reads. Several narrow heads, with no more parameters, hand over several things apart, ready
-# for a linear map. Next, in lesson {lesson}`cross_attention`, one sequence asks another.
+# One wide head hands over a mixture of all places it reads. Where these places write in the same features, several narrow heads, with no
+# more parameters, can hand their things over apart, ready for a linear map. Next, in lesson {lesson}`cross_attention`, one sequence asks
+# another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?

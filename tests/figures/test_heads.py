@@ -21,7 +21,7 @@ DRAWN = [
     ),
     (
         partial(figures.ring_maps, [(np.roll(np.eye(4), -1, 1) + np.roll(np.eye(4), 1, 1)) / 2, np.roll(np.eye(4), -1, 1), np.eye(4)]),
-        ["the only head 0.50 and 0.50; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
+        ["the single head 0.50 and 0.50; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
     ),
     (
         partial(figures.ring, [6, 2, 0, 2]),

@@ -80,8 +80,8 @@ def ring(colours: ArrayLike) -> None:
 
 
 def ring_maps(maps: ArrayLike) -> None:
-    """Show the mean weights of the only head of a layer on the ring, and of the two heads of another: (3, places, places)."""
-    names, p = ["the only head", "first of two", "second of two"], np.asarray(maps)
+    """Show the mean weights of the single head of a layer on the ring, and of the two heads of another: (3, places, places)."""
+    names, p = ["the single head", "first of two", "second of two"], np.asarray(maps)
     places = np.arange(p.shape[1])
     near = [p[:, places, np.roll(places, shift)].mean(axis=1) for shift in (1, -1)]
     alt = "Weights of three heads on a ring, queries in rows and keys in columns. Weights on the place before and on the place after: "

@@ -27,6 +27,7 @@ from attn_course.gpu.tiles import (
     masked,
     matmul,
     of_head,
+    own_block,
     padded,
     store_rows,
     tile_range,
@@ -35,7 +36,7 @@ from attn_course.gpu.tiles import (
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_backward_key_value(
-    call, terms, d_keys, d_values, spoilt_ptr, n_heads, q_len, kv_len, low, high,
+    call, terms, d_keys, d_values, spoilt_ptr, n_heads, q_len, kv_len, low, high, together,
     KIND: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
     """One program owns BLOCK_KV keys of one key head and gathers their gradients from all GROUP query heads that share it.
@@ -46,27 +47,33 @@ def flash_backward_key_value(
     transposed, keys by queries: then p and d_scores are left factors as they are, and need not pass through shared memory.
     If CAREFUL, all may hold NaN where they see each other not.
     """
-    if CAREFUL:  # noqa: SIM102
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
-            return
     WHOLE: tl.constexpr = KIND.MASK == "none" and not CAREFUL
     n_blocks = tl.cdiv(kv_len, BLOCK_KV)
-    col_start = tl.program_id(0) % n_blocks * BLOCK_KV
-    kv_pair = tl.program_id(0) // n_blocks
+    block, kv_pair = own_block(n_blocks, together)
+    col_start = block * BLOCK_KV
     kv_heads = n_heads // KIND.GROUP
     batch = kv_pair // kv_heads
     kv_head = kv_pair % kv_heads
-    key = load_rows(of_head(call.key, batch, kv_head), col_start, kv_len, BLOCK_KV, KIND.D_K, True)
-    value = load_rows(of_head(call.value, batch, kv_head), col_start, kv_len, BLOCK_KV, KIND.D_V, True)
+    keys = of_head(call.key, batch, kv_head)
+    values = of_head(call.value, batch, kv_head)
+    group_queries = of_head(call.query, batch, kv_head * KIND.GROUP)
+    group_d_outputs = of_head(terms.d_output, batch, kv_head * KIND.GROUP)
+    group_mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, kv_head * KIND.GROUP, 1)
+    d_keys = of_head(d_keys, batch, kv_head)
+    d_values = of_head(d_values, batch, kv_head)
+    if CAREFUL:  # noqa: SIM102
+        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+            return
+    key = load_rows(keys, col_start, kv_len, BLOCK_KV, KIND.D_K, True)
+    value = load_rows(values, col_start, kv_len, BLOCK_KV, KIND.D_V, True)
     cols = col_start + tl.arange(0, BLOCK_KV)
     d_key = tl.zeros([BLOCK_KV, padded(KIND.D_K)], KIND.ACC)
     d_value = tl.zeros([BLOCK_KV, padded(KIND.D_V)], KIND.ACC)
     for member in range(KIND.GROUP):
-        head = kv_head * KIND.GROUP + member
-        pair = batch * n_heads + head
-        queries = of_head(call.query, batch, head)
-        d_outputs = of_head(terms.d_output, batch, head)
-        mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, head, 1)
+        pair = batch * n_heads + kv_head * KIND.GROUP + member
+        queries = of_head(group_queries, 0, member)
+        d_outputs = of_head(group_d_outputs, 0, member)
+        mask = group_mask if KIND.MASK == "none" else of_head(group_mask, 0, member, 1)
         head_low, head_high, kv_stop = band_of(call, pair, low, high, kv_len)
         col_stop = tl.minimum(col_start + BLOCK_KV, kv_stop)
         q_stop = tl.where(col_start < kv_stop, q_len, 0)
@@ -112,13 +119,13 @@ def flash_backward_key_value(
                 d_key = matmul(d_scores.to(query.dtype), query, KIND.ACC, d_key)  # Eq. key-gradient-in-blocks
     if not CAREFUL:  # d_value is a sum over weights, which are 0 where nobody sees the key
         tl.store(spoilt_ptr + tl.program_id(0), is_spoilt(d_key).to(tl.uint8))
-    store_rows(of_head(d_keys, batch, kv_head), d_key * call.scale, col_start, kv_len, BLOCK_KV, KIND.D_K)
-    store_rows(of_head(d_values, batch, kv_head), d_value, col_start, kv_len, BLOCK_KV, KIND.D_V)
+    store_rows(d_keys, d_key * call.scale, col_start, kv_len, BLOCK_KV, KIND.D_K)
+    store_rows(d_values, d_value, col_start, kv_len, BLOCK_KV, KIND.D_V)
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_backward_query(
-    call, terms, d_queries, spoilt_ptr, n_heads, q_len, kv_len, low, high,
+    call, terms, d_queries, spoilt_ptr, n_heads, q_len, kv_len, low, high, together,
     KIND: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
     """One program owns BLOCK_Q rows of one head and gathers the gradient of their queries from all keys they see.
@@ -128,18 +135,21 @@ def flash_backward_query(
     Invariant: after any set of key tiles d_query / scale is the sum of d_scores times key over their columns, Eq. query-and-key-gradients.
     If CAREFUL, keys and values that a row may not see can hold NaN and infinity.
     """
-    if CAREFUL:  # noqa: SIM102
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
-            return
     WHOLE: tl.constexpr = KIND.MASK == "none" and not CAREFUL
-    row_start, pair, batch, head = block_of_rows(n_heads, q_len, BLOCK_Q)
+    row_start, pair, batch, head = block_of_rows(n_heads, q_len, together, BLOCK_Q)
     keys = of_head(call.key, batch, head // KIND.GROUP)
     values = of_head(call.value, batch, head // KIND.GROUP)
     mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, head, 1)
+    queries = of_head(call.query, batch, head)
+    d_outputs = of_head(terms.d_output, batch, head)
+    d_queries = of_head(d_queries, batch, head)
+    if CAREFUL:  # noqa: SIM102
+        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+            return
     low, high, kv_stop = band_of(call, pair, low, high, kv_len)
     row_stop = tl.minimum(row_start + BLOCK_Q, q_len)
-    query = load_rows(of_head(call.query, batch, head), row_start, q_len, BLOCK_Q, KIND.D_K, True)
-    d_output = load_rows(of_head(terms.d_output, batch, head), row_start, q_len, BLOCK_Q, KIND.D_V, True)
+    query = load_rows(queries, row_start, q_len, BLOCK_Q, KIND.D_K, True)
+    d_output = load_rows(d_outputs, row_start, q_len, BLOCK_Q, KIND.D_V, True)
     shift = of_rows(terms.shift, pair, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
     rest = of_rows(terms.rest, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None] if KIND.NATURAL else 0.0
     delta = of_rows(terms.delta, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
@@ -169,4 +179,4 @@ def flash_backward_query(
             d_query = matmul(d_scores.to(key.dtype), key, KIND.ACC, d_query)
     if not CAREFUL:
         tl.store(spoilt_ptr + tl.program_id(0), is_spoilt(d_query).to(tl.uint8))
-    store_rows(of_head(d_queries, batch, head), d_query * call.scale, row_start, q_len, BLOCK_Q, KIND.D_K)
+    store_rows(d_queries, d_query * call.scale, row_start, q_len, BLOCK_Q, KIND.D_K)

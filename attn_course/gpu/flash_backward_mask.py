@@ -25,6 +25,8 @@ def flash_backward_mask(
     tile = tl.program_id(0) % (q_blocks * kv_blocks)
     entry = tl.program_id(0) // (q_blocks * kv_blocks)
     d_mask = tl.zeros([BLOCK_Q, BLOCK_KV], KIND.ACC)
+    queries, keys, values = of_head(call.query, 0, 0), of_head(call.key, 0, 0), of_head(call.value, 0, 0)
+    d_outputs, masks = of_head(terms.d_output, 0, 0), of_head(call.mask, 0, 0, 1)  # inside a loop Triton 3.6 has forgotten strides of 1
     for member in range(members):
         batch = entry // mask_heads
         head = entry % mask_heads
@@ -41,16 +43,16 @@ def flash_backward_mask(
         cols = (col_start + tl.arange(0, BLOCK_KV))[None, :]
         pair = batch * n_heads + head
         head_low, head_high, kv_stop = band_of(call, pair, low, high, kv_len)
-        query = load_rows(of_head(call.query, batch, head), row_start, q_len, BLOCK_Q, KIND.D_K, True)
-        key = load_rows(of_head(call.key, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_K, True)
-        value = load_rows(of_head(call.value, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_V, True)
-        d_output = load_rows(of_head(terms.d_output, batch, head), row_start, q_len, BLOCK_Q, KIND.D_V, True)
+        query = load_rows(of_head(queries, batch, head), row_start, q_len, BLOCK_Q, KIND.D_K, True)
+        key = load_rows(of_head(keys, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_K, True)
+        value = load_rows(of_head(values, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_V, True)
+        d_output = load_rows(of_head(d_outputs, batch, head), row_start, q_len, BLOCK_Q, KIND.D_V, True)
         shift = of_rows(terms.shift, pair, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
         rest = of_rows(terms.rest, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
         delta = of_rows(terms.delta, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
         scores = capped(matmul(query, tl.trans(key), KIND.ACC), call, KIND)
         visible = is_visible(rows, cols, head_low, head_high, kv_stop, KIND) & (rows < q_len)
-        mask = of_head(call.mask, batch, head, 1)
+        mask = of_head(masks, batch, head, 1)
         scores = masked(scores, visible, mask, row_start, col_start, rows, cols, q_len, kv_len, KIND)
         d_p = matmul(d_output, tl.trans(value), KIND.ACC)
         d_scores = weights_again(scores, shift, rest, KIND) * (d_p - delta)

@@ -122,6 +122,7 @@ def flash_decode(
         mask = Rows(mask.strides, mask.ptr + tl.cast(places, tl.int64) * mask.strides[2])
     keys = of_head(call.key, batch, kv_head, UNIT)
     values = of_head(call.value, batch, kv_head, UNIT)
+    partial = of_head(partial, 0, 0)  # behind what follows Triton 3.6 has forgotten strides of 1 in a tuple
     row_max, row_sum, acc = _attend(
         query, query_rest, keys, values, mask, call, start, stop, places, lows, highs, kv_stops,
         KIND, BLOCK_Q, BLOCK_KV, UNIT, REST, CAREFUL=False,

@@ -62,7 +62,7 @@ def scores_of(query, keys, start, stop, call, BLOCK_KV: tl.constexpr, CHECKED: t
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_forward(
-    call, output, lse_ptr, rest_ptr, spoilt_ptr, n_heads, q_len, kv_len, low, high,
+    call, output, lse_ptr, rest_ptr, spoilt_ptr, n_heads, q_len, kv_len, low, high, together,
     KIND: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
     """One program computes BLOCK_Q rows of the output of one head. Dao (2023), Algorithm 1, arXiv:2307.08691.
@@ -78,18 +78,20 @@ def flash_forward(
     row_max), and acc, once the weights p still in hand are multiplied with their values, the same sum times value. Tiles may come in
     any order, Eq. merging-is-commutative-monoid: first those that every row sees whole, without a mask, then those at the edges.
     """
-    if CAREFUL:  # noqa: SIM102 - known when it is compiled, what follows is not
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
-            return
     WHOLE: tl.constexpr = KIND.MASK == "none" and not CAREFUL
     UNIT: tl.constexpr = "1" if KIND.NATURAL else "ln 2" if KIND.CAPPED else "products"
-    row_start, pair, batch, head = block_of_rows(n_heads, q_len, BLOCK_Q)
+    row_start, pair, batch, head = block_of_rows(n_heads, q_len, together, BLOCK_Q)
     keys = of_head(call.key, batch, head // KIND.GROUP)
     values = of_head(call.value, batch, head // KIND.GROUP)
     mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, head, 1)
+    queries = of_head(call.query, batch, head)
+    outputs = of_head(output, batch, head)
+    if CAREFUL:  # noqa: SIM102 - known when it is compiled, what follows is not. Behind it Triton 3.6 has forgotten strides of 1 in a tuple
+        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+            return
     low, high, kv_stop = band_of(call, pair, low, high, kv_len)
     row_stop = tl.minimum(row_start + BLOCK_Q, q_len)
-    query = load_rows(of_head(call.query, batch, head), row_start, q_len, BLOCK_Q, KIND.D_K, True)
+    query = load_rows(queries, row_start, q_len, BLOCK_Q, KIND.D_K, True)
     rows = row_start + tl.arange(0, BLOCK_Q)
     row_max = tl.full([BLOCK_Q], float("-inf"), KIND.ACC)
     row_sum = tl.zeros([BLOCK_Q], KIND.ACC)
@@ -131,7 +133,7 @@ def flash_forward(
         result = grown(result, values.ptr.dtype.element_ty)
     else:
         tl.store(spoilt_ptr + tl.program_id(0), is_spoilt(acc).to(tl.uint8))
-    store_rows(of_head(output, batch, head), result, row_start, q_len, BLOCK_Q, KIND.D_V)
+    store_rows(outputs, result, row_start, q_len, BLOCK_Q, KIND.D_V)
     places = tl.cast(pair, tl.int64) * q_len + rows
     if KIND.NATURAL:
         log_sum = tl.log2(row_sum) * 0.6931471805599453  # ln 2

@@ -1,6 +1,7 @@
 """The kernels as two operators of torch, forward and backward, which autograd and torch.compile know how to handle."""
 
 import math
+from functools import cache
 from typing import Any
 
 import torch
@@ -10,14 +11,30 @@ from attn_course.gpu.arguments import accumulator, arguments, rows_of
 from attn_course.gpu.configurations import Configuration, configuration, shared_bytes
 from attn_course.gpu.layout import laid_out, packed
 
+CACHED = 2**24  # bytes that all programs share in a cache: a third of that of an H100
+
+
+@cache
+def heads_together(heads: int, cached: int) -> int:
+    """Return how many heads go side by side, their longest programs first, if what `cached` of them read fits the cache: a divisor.
+
+    >>> heads_together(32, 500), heads_together(32, 20), heads_together(32, 0)
+    (32, 16, 1)
+    """
+    return next(n for n in range(min(heads, max(1, cached)), 0, -1) if heads % n == 0)
+
 
 def _launch_twice(
-    kernel: Any, programs: int, chosen: Configuration, call: Any, others: list[Any], counts: tuple[int, ...], kind: Any
+    kernel: Any, heads: int, blocks: int, read: list[Any], chosen: Configuration, call: Any, others: list[Any], counts: Any, kind: Any
 ) -> None:
-    """Launch a kernel, and once more for the programs that met NaN or infinity; the others end at once."""
-    spoilt = call.query.ptr.new_empty(programs, dtype=torch.uint8)
+    """Launch a kernel for all `blocks` of all heads, and once more for the programs that met NaN or infinity; the others end at once.
+
+    Under a causal mask programs differ in length; the short ones that come last fill the multiprocessors. `read`: what heads go through.
+    """
+    spoilt = call.query.ptr.new_empty(heads * blocks, dtype=torch.uint8)
+    together = heads_together(heads, CACHED * heads // sum(rows.ptr.nbytes for rows in read)) if kind.HIGH and not kind.LOW else 1
     for careful in (False, True):
-        kernel[(programs,)](call, *others, spoilt, *counts, KIND=kind, **chosen.launch_options, CAREFUL=careful)
+        kernel[(heads * blocks,)](call, *others, spoilt, *counts, together, KIND=kind, **chosen.launch_options, CAREFUL=careful)
 
 
 @torch.library.custom_op("attn_course::flash_forward", mutates_args=())
@@ -62,7 +79,8 @@ def flash_forward(
             return output, lse, rest.zero_() if natural else rest
         call, counts, kind = arguments(*map(packed, (query, key, value)), *options)
         results = [rows_of(output), lse, rest]
-        _launch_twice(kernels.flash_forward, -(-q_len // chosen.block_q) * batch * heads, chosen, call, results, counts, kind)
+        read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
+        _launch_twice(kernels.flash_forward, batch * heads, blocks, read, chosen, call, results, counts, kind)
     return output, lse, rest
 
 
@@ -125,13 +143,13 @@ def flash_backward(
         left = iter(found)
         if needed[0]:
             chosen, results = configuration("backward_query", d_k, d_v, query.dtype, **how), [terms, rows_of(next(left))]
-            programs = -(-q_len // chosen.block_q) * batch * heads
-            _launch_twice(kernels.flash_backward_query, programs, chosen, call, results, counts, kind)
+            read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
+            _launch_twice(kernels.flash_backward_query, batch * heads, blocks, read, chosen, call, results, counts, kind)
         if needed[1]:
             chosen = configuration("backward_key_value", d_k, d_v, query.dtype, **how)
             results = [terms, rows_of(next(left)), rows_of(next(left))]
-            programs = -(-kv_len // chosen.block_kv) * batch * key.shape[1]
-            _launch_twice(kernels.flash_backward_key_value, programs, chosen, call, results, counts, kind)
+            read, blocks = [call.query, terms.d_output], -(-kv_len // chosen.block_kv)
+            _launch_twice(kernels.flash_backward_key_value, batch * key.shape[1], blocks, read, chosen, call, results, counts, kind)
         if mask is not None and needed[2]:
             chosen = configuration("backward_mask", d_k, d_v, query.dtype, **how)
             q_blocks, kv_blocks = -(-q_len // chosen.block_q), -(-kv_len // chosen.block_kv)

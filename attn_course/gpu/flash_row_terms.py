@@ -29,7 +29,7 @@ def flash_row_terms(output, terms, lse_ptr, d_lse_ptr, n_heads, q_len, KIND: tl.
 
     output (batch, n_heads, q_len, D_V), `Rows`; lse, d_lse (or None) as in `Terms`, whose shift and delta are written.
     """
-    start, pair, batch, head = block_of_rows(n_heads, q_len, BLOCK_Q)
+    start, pair, batch, head = block_of_rows(n_heads, q_len, 1, BLOCK_Q)
     mean = load_rows(of_head(output, batch, head), start, q_len, BLOCK_Q, KIND.D_V, True)
     d_output = load_rows(of_head(terms.d_output, batch, head), start, q_len, BLOCK_Q, KIND.D_V, True)
     delta = tl.sum(mean.to(KIND.ACC) * d_output.to(KIND.ACC), 1)

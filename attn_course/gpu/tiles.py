@@ -9,7 +9,14 @@ import triton.language as tl
 from attn_course.gpu import configurations
 
 ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
-COUNTS = ["n_heads", "q_len", "kv_len", "low", "high"]  # arguments that a kernel is not compiled for: they change from call to call
+COUNTS = [
+    "n_heads",
+    "q_len",
+    "kv_len",
+    "low",
+    "high",
+    "together",
+]  # arguments that a kernel is not compiled for: they change from call to call
 padded = triton.constexpr_function(configurations.padded)
 
 
@@ -101,11 +108,18 @@ def of_head(matrix, batch, head, UNIT: tl.constexpr = 8):
 
 
 @triton.jit
-def block_of_rows(n_heads, q_len, BLOCK_Q: tl.constexpr):
+def own_block(n_blocks, together):
+    """Return which of the n_blocks of a head the program owns, and which head: `together` of them go side by side, block by block."""
+    line = tl.program_id(0) // together
+    return line % n_blocks, line // n_blocks * together + tl.program_id(0) % together
+
+
+@triton.jit
+def block_of_rows(n_heads, q_len, together, BLOCK_Q: tl.constexpr):
     """Return the first row that the program owns, batch * n_heads + head, batch and head. The last rows, which see most, come first."""
     n_blocks = tl.cdiv(q_len, BLOCK_Q)
-    pair = tl.program_id(0) // n_blocks
-    return (n_blocks - 1 - tl.program_id(0) % n_blocks) * BLOCK_Q, pair, pair // n_heads, pair % n_heads
+    block, pair = own_block(n_blocks, together)
+    return (n_blocks - 1 - block) * BLOCK_Q, pair, pair // n_heads, pair % n_heads
 
 
 @triton.jit

@@ -159,9 +159,9 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
     terms, partial = Terms(matrix, numbers, numbers, numbers), rows_of(numbers.expand(1, 1, 1, 1, 1))
     kernel, before, after = {
-        "forward": (flash_forward.flash_forward, [matrix, numbers, numbers, flags], []),
-        "backward_key_value": (flash_backward.flash_backward_key_value, [terms, matrix, matrix, flags], []),
-        "backward_query": (flash_backward.flash_backward_query, [terms, matrix, flags], []),
+        "forward": (flash_forward.flash_forward, [matrix, numbers, numbers, flags], [1]),
+        "backward_key_value": (flash_backward.flash_backward_key_value, [terms, matrix, matrix, flags], [1]),
+        "backward_query": (flash_backward.flash_backward_query, [terms, matrix, flags], [1]),
         "backward_mask": (flash_backward_mask.flash_backward_mask, [terms, numbers], [1, 1, 1]),
         "decode": (flash_decode.flash_decode, [partial, numbers], [1]),
         "latent": (flash_decode.flash_decode, [partial, numbers], [1]),

@@ -2,7 +2,8 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass).
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass), ones
+(the second launch with a mask, compiled for strides of 1 where there are any, as Triton does when it launches).
 decode16, decode64: `flash_decode` with so many rows; latent16, latent64: the same for so many latent features and 64 rotated ones.
 With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
@@ -70,8 +71,11 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int) -> tuple[bytes, int]:
-    """Compile one kernel for what it is launched with, but for no value of a number; return it and the shared memory it takes."""
+def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int, *, ones: bool) -> tuple[bytes, int]:
+    """Compile one kernel for what it is launched with, but for no number except, if `ones`, strides of 1.
+
+    Return it and the shared memory it takes.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -83,8 +87,8 @@ def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int
         if isinstance(argument, tuple):
             inside = [type_of(one, (*at, index)) for index, one in enumerate(argument)]
             return type(argument)(*inside) if hasattr(argument, "_fields") else tuple(inside)
-        if argument is None:
-            constants[at] = None
+        if argument is None or (ones and isinstance(argument, int) and argument == 1 and len(at) > 1):
+            constants[at] = argument
             return "constexpr"
         if isinstance(argument, int | float):
             return "i32" if isinstance(argument, int) else "fp32"
@@ -144,7 +148,7 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     capability = int(card[0]) if card else 90
     shared = {90: LARGE, 86: MEDIUM, 75: LEAST}[capability]
     which, rows = which.rstrip("0123456789"), which.lstrip("abcdefghijklmnopqrstuvwxyz_")
-    d, is_masked = int(width), kind in ("bool", "float")
+    d, is_masked = int(width), kind in ("bool", "float", "ones")
     kept = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
     if which == "decode":
         chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=is_masked, shared=shared)
@@ -153,7 +157,7 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     chosen = chosen or configuration(which, d, d, kept, masked=is_masked, shared=shared)
     group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
     query, key = (torch.empty(1, heads, 8, d + rest, dtype=kept) for heads in (group, 1))
-    mask = torch.empty(1, 1, 8, 8, dtype=torch.bool if kind == "bool" else kept) if is_masked else None
+    mask = torch.empty(1, 1, 8, 8, dtype=torch.bool if kind == "bool" or which == "decode" else kept) if is_masked else None
     high = 0 if kind in ("causal", "capped", "careful") else None
     call, counts, compiled_for = arguments(query, key, key, mask, None, None, None, None, high, 1.0, 1.0 if kind == "capped" else None)
     matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
@@ -166,8 +170,14 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
         "decode": (flash_decode.flash_decode, [partial, numbers], [1]),
         "latent": (flash_decode.flash_decode, [partial, numbers], [1]),
     }[which]
-    told = {"KIND": compiled_for._replace(D_K=d, D_V=d), **chosen.launch_options, "CAREFUL": kind == "careful", "SUMMED": "none", "UNIT": 8}
-    return compiled(kernel, [call, *before, *counts, *after], {**told, "REST": rest}, capability)
+    told = {
+        "KIND": compiled_for._replace(D_K=d, D_V=d),
+        **chosen.launch_options,
+        "CAREFUL": kind in ("careful", "ones"),
+        "SUMMED": "none",
+        "UNIT": 8,
+    }
+    return compiled(kernel, [call, *before, *counts, *after], {**told, "REST": rest}, capability, ones=kind == "ones")
 
 
 def main(names: list[str]) -> None:

@@ -29,8 +29,9 @@ class Configuration(NamedTuple):
 
     @property
     def launch_options(self) -> dict[str, int | None]:
-        """What Triton is to be told besides the sides of a tile."""
-        return {"num_warps": self.num_warps, "num_stages": self.num_stages, "maxnreg": self.max_registers}
+        """What kernel and Triton are to be told."""
+        sides = {"BLOCK_Q": self.block_q, "BLOCK_KV": self.block_kv}
+        return {**sides, "num_warps": self.num_warps, "num_stages": self.num_stages, "maxnreg": self.max_registers}
 
 
 MAX_D = 256

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from attn_course.gpu.arguments import arguments, rows_of
 from attn_course.gpu.configurations import LARGE, Configuration, configuration
-from attn_course.gpu.layout import packed, row_strides, steps_of
+from attn_course.gpu.layout import packed, steps_of
 
 MOST_PARTS = 128  # which `flash_merge` loads at once
 LEAST_TILES = 4  # of a part: with 8 query heads for a key head, what it writes and the merge reads is a 16th of what it reads
@@ -64,34 +65,38 @@ def multiprocessors(device: torch.device) -> int:
 
 def launch(
     tensors: tuple[torch.Tensor, ...],  # query, key, value
-    others: tuple[torch.Tensor | None, ...],  # mask as bytes, lows, highs, lengths
-    mask_strides: tuple[int, ...],
-    numbers: tuple[Any, ...],  # n_heads, q_len, kv_len, low, high, slope, bound
-    constants: dict[str, Any],
+    options: tuple[Any, ...],  # mask (not a float one), lows, highs, lengths, low, high, scale, softcap
     tile: Configuration,
     keys: int,
     output: torch.Tensor,
     lse: torch.Tensor,
-) -> None:
-    """Compute output (batch, heads, q_len, d_v) and lse (batch, heads, q_len) from checked arguments, as `flash_decode` has them."""
+    d_latent: int = 0,
+) -> bool:
+    """Compute output (batch, heads, q_len, d_v) and lse (batch, heads, q_len), as `flash_decode` has them; return whether in natural units.
+
+    With `d_latent` the value of a key is its first so many features, and `value` is not looked at.
+    """
     from attn_course.gpu import flash_decode as kernels
 
+    rows = [packed(tensor, unit=1) for tensor in tensors]
+    unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
+    call, counts, kind = arguments(*rows, *options, unit=unit)
+    rest = d_latent and kind.D_K - d_latent
+    if d_latent:
+        kind = kind._replace(D_K=d_latent, D_V=d_latent)
     batch, heads, q_len, d_v = output.shape
-    group = constants["GROUP"]
-    programs = heads // group * -(-group * q_len // tile.block_q)
+    programs = heads // kind.GROUP * -(-kind.GROUP * q_len // tile.block_q)
     parts = number_of_parts(programs, keys, tile.block_kv, multiprocessors(output.device))
     partial, partial_lse = output[..., None, :], lse
     if parts > 1:
         partial = lse.new_empty(batch, heads, q_len, parts, d_v + -d_v % 8)[..., :d_v]
         partial_lse = lse.new_empty(batch, heads, q_len, parts)
-    rows = [packed(tensor, unit=1) for tensor in tensors]
-    unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
     kernels.flash_decode[(batch * programs * parts,)](
-        *rows, *others, partial, partial_lse, *(row_strides(tensor, unit) for tensor in rows), mask_strides, row_strides(partial),
-        *numbers, parts, **constants, BLOCK_Q=tile.block_q, BLOCK_KV=tile.block_kv, UNIT=unit, **tile.launch_options,
-    )  # fmt: skip
+        call, rows_of(partial), partial_lse, *counts, parts, KIND=kind, **tile.launch_options, UNIT=unit, REST=rest
+    )
     if parts > 1:
         kernels.flash_merge[(batch * heads * q_len * -(-d_v // MERGED),)](
-            *(partial, partial_lse, output, lse, row_strides(partial), row_strides(output), heads, q_len, parts),
+            *(rows_of(partial), partial_lse, rows_of(output), lse, heads, q_len, parts),
             D_V=d_v, PARTS=max(2, 1 << (parts - 1).bit_length()), BLOCK_D=MERGED,
         )  # fmt: skip
+    return kind.NATURAL

@@ -1,13 +1,15 @@
 """A step of decoding with absorbed latent attention: all heads share one short vector for each past position, key and value at once."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attn_course.gpu import decoding
+from attn_course.gpu.arguments import accumulator
 from attn_course.gpu.call import validate
-from attn_course.gpu.configurations import LARGE, MEDIUM, Configuration, padded, shared_bytes
+from attn_course.gpu.configurations import LARGE, MEDIUM, Configuration, shared_bytes
 from attn_course.gpu.flash import prepared, unsupported
-from attn_course.gpu.flash_operators import accumulator, scores_by
 from attn_course.gpu.layout import laid_out
 
 MOST_LATENT, MOST_ROTATED = 512, 64  # features of DeepSeek-V2 and V3: one tile of keys fills the shared memory
@@ -79,37 +81,19 @@ def tile_for(rows: int, shared: int) -> Configuration:
     return Configuration(max(16, min(64 if shared >= LARGE else 32, 1 << (rows - 1).bit_length())), 32, 8, 2)
 
 
-def _launch(
-    query: Tensor,
-    key: Tensor,
-    d_latent: int,
-    lows: Tensor | None,
-    highs: Tensor | None,
-    lengths: Tensor | None,
-    low: int | None,
-    high: int | None,
-    scale: float,
-    softcap: None,
-) -> tuple[Tensor, Tensor]:
-    """Output and lse from `prepared` arguments."""
+def _launch(query: Tensor, key: Tensor, d_latent: int, *options: Any) -> tuple[Tensor, Tensor]:
+    """Output and lse from `prepared` arguments: lows, highs, lengths, low, high, scale, softcap."""
     from attn_course.gpu import tiles
 
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:  # the interpreter multiplies the bits of a bfloat16
-        output, lse = _launch(query.float(), key.float(), d_latent, lows, highs, lengths, low, high, scale, softcap)
+        output, lse = _launch(query.float(), key.float(), d_latent, *options)
         return output.to(query.dtype), lse
     batch, heads, q_len, _ = query.shape
-    kv_len = key.shape[2]
     output, lse = laid_out(query, d_latent), query.new_empty(batch, heads, q_len, dtype=accumulator(query.dtype))
-    if output.numel() == 0 or kv_len == 0:
+    if output.numel() == 0 or key.shape[2] == 0:
         return output.zero_(), lse.fill_(-torch.inf)
-    slope, bound, kind_of_scores = scores_by(query.dtype, scale, softcap)
-    rest = key.shape[-1] - d_latent
-    constants = {"GROUP": heads, "D_K": d_latent, "D_V": d_latent, "D_K_PAD": padded(d_latent), "D_V_PAD": padded(d_latent), "REST": rest,
-                 "REST_PAD": padded(rest), "ACC": tiles.ACCUMULATORS[lse.dtype], "MASK": "none", "LOW": False, **kind_of_scores,
-                 "HIGH": (high, highs) != (None, None)}  # fmt: skip
-    numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
     tile = tile_for(heads * q_len, shared_bytes(query.device))
     with torch.cuda.device_of(query):
-        keys = decoding.keys_met(None, high, q_len, kv_len)
-        decoding.launch((query, key, key), (None, lows, highs, lengths), (0, 0, 0, 0), numbers, constants, tile, keys, output, lse)
+        keys = decoding.keys_met(None, options[4], q_len, key.shape[2])
+        decoding.launch((query, key, key), (None, *options), tile, keys, output, lse, d_latent)
     return output, lse

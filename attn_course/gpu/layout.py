@@ -30,8 +30,3 @@ def steps_of(*tensors: torch.Tensor) -> int:
     """Return of how many features, at most `ALIGNED`, all steps along the axes before the last are multiples."""
     axes = [pair for tensor in tensors for pair in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True)]
     return math.gcd(ALIGNED, *(stride for stride, length in axes if length > 1))
-
-
-def row_strides(tensor: torch.Tensor, unit: int = ALIGNED) -> tuple[int, ...]:
-    """Return the strides of (batch, head, row) as the kernels count them."""
-    return tuple(stride // unit for stride in tensor.stride()[:-1])

@@ -1,48 +1,125 @@
-"""What the kernels share: loading a tile, who sees whom inside it, and its scores."""
+"""What the kernels share: what they are launched with, loading a tile, who sees whom inside it, and its scores."""
+
+from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
+from attn_course.gpu import configurations
+
 ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
-COUNTS = ["n_heads", "q_len", "kv_len", "low", "high"]  # arguments that a kernel is not compiled for: they change from call to call
+COUNTS = [
+    "n_heads",
+    "q_len",
+    "kv_len",
+    "low",
+    "high",
+    "together",
+]  # arguments that a kernel is not compiled for: they change from call to call
+padded = triton.constexpr_function(configurations.padded)
+
+
+class Rows(NamedTuple):
+    """A tensor (batch, head, row, feature), and its strides of (batch, head, row) / 8: rows are aligned, features lie side by side."""
+
+    strides: Any
+    ptr: Any
+
+
+class Call(NamedTuple):
+    """What all kernels are launched with.
+
+    ============  ==================================  ======================  ===============================================
+    field         shape                               dtype                   strides
+    ============  ==================================  ======================  ===============================================
+    query         (batch, n_heads, q_len, D_K)        float16, bfloat16, ...  those of `Rows`
+    key           (batch, n_heads/GROUP, kv_len, D_K) that of query           those of `Rows`
+    value         (batch, n_heads/GROUP, kv_len, D_V) that of query           those of `Rows`
+    mask          (batch, n_heads, q_len, kv_len)     uint8 or float          (batch, head, row, column), 0 to broadcast
+    lows, highs   (batch, n_heads) or None            int32                   contiguous; else low, high for all
+    lengths       (batch, n_heads) or None            int32                   contiguous; else kv_len for all
+    ============  ==================================  ======================  ===============================================
+
+    Row i sees the columns i + low .. i + high as far as LOW and HIGH say. slope, bound: see `capped`; scale is that of the scores.
+    """
+
+    query: Rows
+    key: Rows
+    value: Rows
+    mask: Rows
+    lows: Any
+    highs: Any
+    lengths: Any
+    slope: float
+    bound: float
+    scale: float
+
+
+class Kind(NamedTuple):
+    """What kernels are compiled for besides their tiles: the heads that share a key head, widths, and how scores are made."""
+
+    GROUP: int
+    D_K: int
+    D_V: int
+    CAPPED: bool
+    NATURAL: bool
+    MASK: str  # "none", "bool" or "float"
+    LOW: bool
+    HIGH: bool
+    ACC: Any  # dtype of sums
 
 
 @triton.jit
-def load_rows(
-    matrix_ptr, start, stop, stride,
-    N_ROWS: tl.constexpr, D: tl.constexpr, D_PAD: tl.constexpr, CHECKED: tl.constexpr, UNIT: tl.constexpr = 8,
-):  # fmt: skip
-    """Load the rows start .. start + N_ROWS - 1 of a matrix with D features, as (N_ROWS, D_PAD); D_PAD is a power of two.
+def load_rows(matrix, start, stop, N_ROWS: tl.constexpr, D: tl.constexpr, CHECKED: tl.constexpr, UNIT: tl.constexpr = 8):
+    """Load the rows start .. start + N_ROWS - 1 of a matrix of D features, as (N_ROWS, padded(D)); from `of_head`.
 
     A row begins UNIT * stride features after the one before: 8, so that 16 bytes can be loaded at a time. Features from D on are 0, and if
     CHECKED so are the rows from `stop` on: what is masked is never read, not even a NaN. Row numbers times strides may pass
     2**31, so the start of the tile is computed in 64 bits; the launcher sees to it that a tile itself is not that large.
     """
     rows = tl.arange(0, N_ROWS)
-    dims = tl.arange(0, D_PAD)
-    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * UNIT + rows[:, None] * (stride * UNIT) + dims[None, :]
+    dims = tl.arange(0, padded(D))
+    stride = matrix.strides[2]
+    tile_ptrs = matrix.ptr + tl.cast(start, tl.int64) * stride * UNIT + rows[:, None] * (stride * UNIT) + dims[None, :]
     if CHECKED:
         return tl.load(tile_ptrs, mask=(start + rows[:, None] < stop) & (dims[None, :] < D), other=0.0)
-    elif D < D_PAD:
+    elif padded(D) > D:
         return tl.load(tile_ptrs, mask=(dims[None, :] < D) & (rows[:, None] >= 0), other=0.0)
     else:
         return tl.load(tile_ptrs)
 
 
 @triton.jit
-def store_rows(matrix_ptr, tile, start, stop, stride, N_ROWS: tl.constexpr, D: tl.constexpr, D_PAD: tl.constexpr):
+def store_rows(matrix, tile, start, stop, N_ROWS: tl.constexpr, D: tl.constexpr):
     """Store a tile where `load_rows` would have read it; rows from `stop` on and features from D on are left alone."""
     rows = tl.arange(0, N_ROWS)
-    dims = tl.arange(0, D_PAD)
-    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * 8 + rows[:, None] * (stride * 8) + dims[None, :]
-    tl.store(tile_ptrs, tile.to(matrix_ptr.dtype.element_ty), mask=(start + rows[:, None] < stop) & (dims[None, :] < D))
+    dims = tl.arange(0, padded(D))
+    stride = matrix.strides[2]
+    tile_ptrs = matrix.ptr + tl.cast(start, tl.int64) * stride * 8 + rows[:, None] * (stride * 8) + dims[None, :]
+    tl.store(tile_ptrs, tile.to(matrix.ptr.dtype.element_ty), mask=(start + rows[:, None] < stop) & (dims[None, :] < D))
 
 
 @triton.jit
-def of_head(matrix_ptr, batch, head, strides, UNIT: tl.constexpr = 8):
-    """Return where the rows of one head begin; strides (batch, head, row) count UNIT features."""
-    return matrix_ptr + (tl.cast(batch, tl.int64) * strides[0] + tl.cast(head, tl.int64) * strides[1]) * UNIT
+def of_head(matrix, batch, head, UNIT: tl.constexpr = 8):
+    """Return the rows of one head; strides count UNIT features."""
+    start = (tl.cast(batch, tl.int64) * matrix.strides[0] + tl.cast(head, tl.int64) * matrix.strides[1]) * UNIT
+    return Rows(matrix.strides, matrix.ptr + start)
+
+
+@triton.jit
+def own_block(n_blocks, together):
+    """Return which of the n_blocks of a head the program owns, and which head: `together` of them go side by side, block by block."""
+    line = tl.program_id(0) // together
+    return line % n_blocks, line // n_blocks * together + tl.program_id(0) % together
+
+
+@triton.jit
+def block_of_rows(n_heads, q_len, together, BLOCK_Q: tl.constexpr):
+    """Return the first row that the program owns, batch * n_heads + head, batch and head. The last rows, which see most, come first."""
+    n_blocks = tl.cdiv(q_len, BLOCK_Q)
+    block, pair = own_block(n_blocks, together)
+    return (n_blocks - 1 - block) * BLOCK_Q, pair, pair // n_heads, pair % n_heads
 
 
 @triton.jit
@@ -52,6 +129,13 @@ def per_head(table_ptr, pair, default):
         return default
     else:
         return tl.load(table_ptr + pair)
+
+
+@triton.jit
+def band_of(call, pair, low, high, kv_len):
+    """Return the band of a head, and how many keys it has."""
+    kv_stop = tl.minimum(per_head(call.lengths, pair, kv_len), kv_len)
+    return per_head(call.lows, pair, low), per_head(call.highs, pair, high), kv_stop
 
 
 @triton.jit
@@ -75,52 +159,52 @@ def tanh(x):
 
 
 @triton.jit
-def capped(products, slope, bound, CAPPED: tl.constexpr):
-    """Return scores from q . k, before the mask: slope q . k, or bound tanh(slope q . k). See `flash_operators.scores_by`."""
-    return bound * tanh(products * slope) if CAPPED else products * slope
+def capped(products, call, KIND: tl.constexpr):
+    """Return scores from q . k, before the mask: slope q . k, or bound tanh(slope q . k). See `arguments.scores_by`."""
+    return call.bound * tanh(products * call.slope) if KIND.CAPPED else products * call.slope
 
 
 @triton.jit
-def cap_slope(products, slope, CAPPED: tl.constexpr):
+def cap_slope(products, call, KIND: tl.constexpr):
     """Return the derivative of the capped score by the uncapped one: 1 - tanh**2."""
-    if CAPPED:
-        t = tanh(products * slope)
+    if KIND.CAPPED:
+        t = tanh(products * call.slope)
         return 1.0 - t * t
     else:
         return 1.0
 
 
 @triton.jit
-def is_visible(rows, cols, low, high, kv_stop, LOW: tl.constexpr, HIGH: tl.constexpr):
+def is_visible(rows, cols, low, high, kv_stop, KIND: tl.constexpr):
     """Say which pairs the band allows: low <= col - row <= high, and col < kv_stop.
 
     A side that is not bounded has its flag off; a causal mask is HIGH alone. `rows` and `cols` are columns and rows of
     numbers that broadcast to the tile, either way round.
     """
-    if HIGH:
+    if KIND.HIGH:
         visible = cols < tl.minimum(rows + high + 1, kv_stop)  # one comparison for each pair
     else:
         visible = (cols < kv_stop) & (rows >= 0)
-    if LOW:
+    if KIND.LOW:
         visible = visible & (cols >= rows + low)
     return visible
 
 
 @triton.jit
-def masked(scores, visible, mask_ptr, row_start, col_start, rows, cols, q_len, kv_len, mask_strides, MASK: tl.constexpr):
+def masked(scores, visible, mask, row_start, col_start, rows, cols, q_len, kv_len, KIND: tl.constexpr):
     """Apply band and mask to a tile of scores: -inf where a row may not see a column.
 
     MASK says what the mask holds: "none", "bool" (one byte each, not 0 = may attend) or "float" (added; -inf removes).
     Only the start of the tile is computed in 64 bits: wide pointers would fill the registers.
     """
-    if MASK != "none":
-        tile_ptr = mask_ptr + tl.cast(row_start, tl.int64) * mask_strides[2] + tl.cast(col_start, tl.int64) * mask_strides[3]
-        places = (rows - row_start) * mask_strides[2] + (cols - col_start) * mask_strides[3]
-        mask = tl.load(tile_ptr + places, mask=(rows < q_len) & (cols < kv_len), other=0)
-        if MASK == "bool":
-            visible = visible & (mask != 0)
+    if KIND.MASK != "none":
+        tile_ptr = mask.ptr + tl.cast(row_start, tl.int64) * mask.strides[2] + tl.cast(col_start, tl.int64) * mask.strides[3]
+        places = (rows - row_start) * mask.strides[2] + (cols - col_start) * mask.strides[3]
+        held = tl.load(tile_ptr + places, mask=(rows < q_len) & (cols < kv_len), other=0)
+        if KIND.MASK == "bool":
+            visible = visible & (held != 0)
         else:
-            bias = mask.to(scores.dtype)
+            bias = held.to(scores.dtype)
             visible = visible & (bias != float("-inf"))  # also where NaN + -inf is NaN
             scores += bias
     return tl.where(visible, scores, float("-inf"))

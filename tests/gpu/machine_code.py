@@ -2,7 +2,8 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass).
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass), ones
+(the second launch with a mask, compiled for strides of 1 where there are any, as Triton does when it launches).
 decode16, decode64: `flash_decode` with so many rows; latent16, latent64: the same for so many latent features and 64 rotated ones.
 With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
@@ -18,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+NAMES = {"torch.uint8": "u8", "torch.float16": "fp16", "torch.bfloat16": "bf16", "torch.float32": "fp32"}
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)(.*)")
 
 
@@ -69,28 +71,34 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, int | None], capability: int) -> tuple[bytes, int]:
-    """Compile one kernel with tensors of a dtype, aligned as the launcher's are; return it and the shared memory it takes."""
+def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int, *, ones: bool) -> tuple[bytes, int]:
+    """Compile one kernel for what it is launched with, but for no number except, if `ones`, strides of 1.
+
+    Return it and the shared memory it takes.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
-    signature, attributes = {}, {}
-    for index, name in enumerate(kernel.arg_names):
-        if name in constants:
-            signature[name] = "constexpr"
-        elif name.endswith("_strides"):
-            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides", "partial_strides") else 3)
-        elif name.endswith("_ptr"):
-            wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr", "partial_ptr")
-            narrow = {"mask_ptr": "*u8" if constants.get("MASK") == "bool" else f"*{dtype}", "spoilt_ptr": "*u8"}
-            narrow |= dict.fromkeys(("lows_ptr", "highs_ptr", "lengths_ptr"), "*i32")
-            signature[name] = "*fp32" if name in wide else narrow.get(name, f"*{dtype}")
-            attributes[(index,)] = [["tt.divisibility", 16]]
-        else:
-            signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
-    source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
+    constants = {(kernel.arg_names.index(name),): value for name, value in told.items() if name in kernel.arg_names}
+    types, aligned = [], []
+
+    def type_of(argument: Any, at: tuple[int, ...]) -> Any:
+        if isinstance(argument, tuple):
+            inside = [type_of(one, (*at, index)) for index, one in enumerate(argument)]
+            return type(argument)(*inside) if hasattr(argument, "_fields") else tuple(inside)
+        if argument is None or (ones and isinstance(argument, int) and argument == 1 and len(at) > 1):
+            constants[at] = argument
+            return "constexpr"
+        if isinstance(argument, int | float):
+            return "i32" if isinstance(argument, int) else "fp32"
+        aligned.append(at)
+        return f"*{NAMES[str(argument.dtype)]}"
+
+    types = [type_of(argument, (at,)) for at, argument in enumerate(arguments)]
+    signature = dict(zip(kernel.arg_names, types + ["constexpr"] * (len(kernel.arg_names) - len(types)), strict=True))
+    source = ASTSource(kernel, signature, constexprs=constants, attrs={at: [["tt.divisibility", 16]] for at in aligned})
+    options = {name: value for name, value in told.items() if name.islower()}
     made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
     return made.asm["cubin"], made.metadata.shared
 
@@ -130,37 +138,46 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     Returns the machine code, and the bytes of shared memory.
     """
     import torch
-    import triton.language as tl
 
     from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward, latent
-    from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration, padded
+    from attn_course.gpu.arguments import arguments, rows_of
+    from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration
+    from attn_course.gpu.flash_row_terms import Terms
 
-    kernels = {
-        "forward": flash_forward.flash_forward,
-        "backward_key_value": flash_backward.flash_backward_key_value,
-        "backward_query": flash_backward.flash_backward_query,
-        "backward_mask": flash_backward_mask.flash_backward_mask,
-        "decode": flash_decode.flash_decode,
-        "latent": flash_decode.flash_decode,
-    }
     which, width, kind, dtype, *card = name.split(":")
     capability = int(card[0]) if card else 90
     shared = {90: LARGE, 86: MEDIUM, 75: LEAST}[capability]
     which, rows = which.rstrip("0123456789"), which.lstrip("abcdefghijklmnopqrstuvwxyz_")
-    d, mask = int(width), kind if kind in ("bool", "float") else "none"
+    d, is_masked = int(width), kind in ("bool", "float", "ones")
     kept = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
     if which == "decode":
-        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", shared=shared)
+        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=is_masked, shared=shared)
     if which == "latent":
         chosen = chosen or latent.tile_for(int(rows), shared)
-    chosen = chosen or configuration(which, d, d, kept, masked=mask != "none", shared=shared)
-    absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else [])]
+    chosen = chosen or configuration(which, d, d, kept, masked=is_masked, shared=shared)
     group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
-    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
-                 "NATURAL": mask == "float" or dtype == "fp32", "CAREFUL": kind == "careful", "SUMMED": "none", "UNIT": 8,
-                 "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped", "careful"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
-                 "BLOCK_KV": chosen.block_kv, "REST": rest, "REST_PAD": 64, **dict.fromkeys(absent)}  # fmt: skip
-    return compiled(kernels[which], constants, dtype, chosen.launch_options, capability)
+    query, key = (torch.empty(1, heads, 8, d + rest, dtype=kept) for heads in (group, 1))
+    mask = torch.empty(1, 1, 8, 8, dtype=torch.bool if kind == "bool" or which == "decode" else kept) if is_masked else None
+    high = 0 if kind in ("causal", "capped", "careful") else None
+    call, counts, compiled_for = arguments(query, key, key, mask, None, None, None, None, high, 1.0, 1.0 if kind == "capped" else None)
+    matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
+    terms, partial = Terms(matrix, numbers, numbers, numbers), rows_of(numbers.expand(1, 1, 1, 1, 1))
+    kernel, before, after = {
+        "forward": (flash_forward.flash_forward, [matrix, numbers, numbers, flags], [1]),
+        "backward_key_value": (flash_backward.flash_backward_key_value, [terms, matrix, matrix, flags], [1]),
+        "backward_query": (flash_backward.flash_backward_query, [terms, matrix, flags], [1]),
+        "backward_mask": (flash_backward_mask.flash_backward_mask, [terms, numbers], [1, 1, 1]),
+        "decode": (flash_decode.flash_decode, [partial, numbers], [1]),
+        "latent": (flash_decode.flash_decode, [partial, numbers], [1]),
+    }[which]
+    told = {
+        "KIND": compiled_for._replace(D_K=d, D_V=d),
+        **chosen.launch_options,
+        "CAREFUL": kind in ("careful", "ones"),
+        "SUMMED": "none",
+        "UNIT": 8,
+    }
+    return compiled(kernel, [call, *before, *counts, *after], {**told, "REST": rest}, capability, ones=kind == "ones")
 
 
 def main(names: list[str]) -> None:

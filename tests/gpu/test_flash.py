@@ -1,6 +1,7 @@
 """The FlashAttention kernels, run by Triton's interpreter: every option, forward and backward, against the float64 reference."""
 
 import functools
+import heapq
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from attn_course.gpu import attention
 from attn_course.gpu.flash import flash_attention
+from attn_course.gpu.flash_operators import CACHED, heads_together
 from attn_course.reference import sink_attention
 from tests.gpu import support
 from tests.gpu.oracle import GATES, errors, relative_error
@@ -16,6 +18,7 @@ from tests.gpu.oracle import GATES, errors, relative_error
 triton = pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
 tl = pytest.importorskip("triton.language")
 tanh = pytest.importorskip("attn_course.gpu.tiles").tanh
+own_block = pytest.importorskip("attn_course.gpu.tiles").own_block
 pytestmark = support.interpreted
 normal = functools.partial(support.normal, dtype=torch.float32)
 
@@ -236,14 +239,14 @@ def test_the_gradient_of_a_bias_that_rows_share_makes_no_array_of_all_scores(sha
     from attn_course.gpu import flash_backward_mask
 
     written = []
-    watch(flash_backward_mask, "flash_backward_mask", lambda arguments: written.append(arguments[11].numel()))
+    watch(flash_backward_mask, "flash_backward_mask", lambda arguments: written.append(arguments[2].numel()))
     tensors = inputs(batch=(3,))
     assert max(errors(tensors, {"mask": normal(*shape, seed=4), "is_causal": True, "q_offset": 8})) < GATES[torch.float32]
     assert written[0] <= 3 * 2 * 45
 
 
 def test_rows_too_far_apart_for_32_bits_are_brought_together():
-    from attn_course.gpu.flash_operators import mask_arguments
+    from attn_course.gpu.arguments import mask_arguments
     from attn_course.gpu.layout import FARTHEST, laid_out, packed
 
     far = torch.empty(FARTHEST + 16).as_strided((1, 1, 2, 16), (0, 0, FARTHEST, 1))
@@ -325,6 +328,27 @@ def test_tanh_loses_no_digits_anywhere():
     found = torch.empty_like(x)
     kernel[(1,)](x, found)
     torch.testing.assert_close(found, x.tanh(), rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize(("heads", "width", "length"), [(32, 128, 1024), (8, 128, 8192), (16, 128, 16384), (128, 64, 2048)])
+def test_under_a_causal_mask_the_short_programs_come_last_and_fill_132_multiprocessors(heads, width, length):
+    """Counted in tiles, of which beginning and end of a program take two. Head after head, 32 of length 1024 would fill two thirds."""
+
+    @triton.jit
+    def kernel(found_ptr, n_blocks, together):
+        block, head = own_block(n_blocks, together)
+        tl.store(found_ptr + tl.program_id(0) * 2, block)
+        tl.store(found_ptr + tl.program_id(0) * 2 + 1, head)
+
+    blocks = length // 128
+    found = torch.zeros(heads * blocks, 2, dtype=torch.int32)
+    kernel[(heads * blocks,)](found, blocks, heads_together(heads, CACHED // (length * width * 4)))
+    assert sorted(map(tuple, found.tolist())) == [(block, head) for block in range(blocks) for head in range(heads)]
+    tiles = [2 + 2 * (blocks - block) for block, _ in found.tolist()]
+    busy = [0] * 132
+    for each in tiles:
+        heapq.heapreplace(busy, busy[0] + each)
+    assert sum(tiles) / (132 * max(busy)) > 0.95
 
 
 def test_results_lie_in_memory_as_the_inputs_do():

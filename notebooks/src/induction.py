@@ -212,8 +212,8 @@ for name in copies.results[0]["one head left"]:
     print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In the first layer, the head that looks back is nearly enough by itself. In the second, several heads have a large score, and one of them by
-# itself still copies 62 to 82 % of the words. If we keep the head with the smallest weight or score instead, at most 22 % are copied. So both
+# In the first layer, the head that looks back is nearly enough by itself. In the second, the head with the largest score by itself still copies
+# 62 to 82 % of the words. If we keep the head with the smallest weight or score instead, at most 22 % are copied. So both
 # kinds are needed.
 #
 # Now we test the derivation, one role at a time. First the queries of the second layer read $X$ without what the first layer added, while its

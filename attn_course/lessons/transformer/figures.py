@@ -69,8 +69,7 @@ def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
         blocks,
         curves,
         title="Gradients explode only behind the sum, and undivided",
-        alt="Length of the gradient of w_in in each block before training, against that of the last block, on a logarithmic axis. "
-        + told,
+        alt="Length of the gradient of w_in in each block before training, against that of the last block, on a logarithmic axis. " + told,
         x_label="block",
         y_label="gradient / that of the last block",
         y_log=True,

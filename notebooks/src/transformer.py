@@ -294,7 +294,7 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
 # mask. The cell prints three trainings of four models: ours with two blocks and with one, and the two friends'. Each loss is measured on
-# kept-back stories, as its owner wrote it. Of 500 stories that each model then draws word by word, the share is printed that are stories of
+# kept-back stories, as its owner wrote it. Then each model draws 500 stories word by word, and the cell prints the share that are stories of
 # our language. **Predict** what the two friends get.
 
 # %% id="mistakes-code" tags=["predicted"]
@@ -562,8 +562,8 @@ figures.gradients_by_block({name: place.values("gradients", name) for name in na
 
 # %% [markdown] id="place-answer" tags=["answer"]
 # In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. (With
-# the norm first, divided, this comes from the small start of the stream, $1/d$: if it starts at 1, the factor falls below 2.) So the
-# place of the norm cannot be judged without the first weights.
+# the norm first, divided, the factor comes from the small start of the stream, $1/d$: it falls below 2 if the stream starts at 1.) So the place
+# of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"
 # We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those

@@ -29,7 +29,7 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # %% [markdown] id="rule"
 # ## Match, then copy
 #
-# Here is a rule that copies: **find a place right after an earlier occurrence of the word you stand at, and say the word that is there.**
+# This rule copies: **find a place right after an earlier occurrence of the word you stand at, and say the word that is there.**
 # At the end of *the cat sat because the* it finds place 2, right after the first *the*, and says *cat*.
 #
 # Let row $i$ of $X$ be a one-hot vector: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 if they stand for the
@@ -38,8 +38,8 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
-# The bracket is 1 if the words are the same, else 0. A head with queries $X$ and keys $SX$ has these scores. In the picture below, the part
-# that makes them is lit.
+# The bracket is 1 if the words are the same, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. In the
+# picture below, the part that makes them is lit.
 
 # %% id="machine"
 import numpy as np
@@ -89,7 +89,7 @@ for place in (4, 3):
 #
 # Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ and its place alone. If we exchange word $j - 1$,
 # the bracket in {eq}`match-of-word-before` can change, but the score of place $j$ stays the same for every place $i$ from $j$ on. So these
-# cannot be the scores of this head. They could if an earlier head had written word $j - 1$ into place $j$:
+# cannot be the scores of this head. A head could have them if an earlier one had written word $j - 1$ into place $j$:
 
 # %% id="layers-figure"
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
@@ -101,24 +101,25 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 # $$X_1 = X + P X U$$
 #
 # A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Here we leave out the
-# scale, norms, positions, hidden units and all other heads. Query and key are sums of two, so the scores are a sum of four:
+# scale, norms, hidden units and all other heads, and positions enter only through $P$. Query and key are sums of two, so the scores are a sum
+# of four:
 #
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X U)^\top + P X U\, W X^\top + P X U\, W\, (P X U)^\top \label{scores-of-second-layer}$$
 
 # %% [markdown] id="layers-key"
-# In the second term the query reads the word itself, and the *key* reads what the first head wrote. Row $j$ of $P X U$ is
-# $\sum_l P_{jl}\, x_l U$, so
+# In the second term the query reads the word itself, and the *key* reads what the first head wrote. If that head looks one back, row 2 of
+# $PXU$ is $x_1 U$: in our text place 2, *cat*, tells of *the*. In general row $j$ is $\sum_l P_{jl}\, x_l U$, so
 #
 # $$\bigl( X\, W\, (P X U)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W U^\top x_l^\top \key{score-through-earlier-head}$$
 #
-# Place $j$ is judged by the words at which the first head looked from place $j$. If that head looks one back (its positions tell it where that
-# is, lesson {lesson}`self_attention`), then $P_{j,\, j-1} = 1$ for $j \ge 2$, and only $x_i\, W U^\top x_{j-1}^\top$ is left. If $W U^\top$
-# gives 1 for equal words and 0 for different ones, this is {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the
-# first head speaks through the keys of the second.
+# If the first head looks one back, as its positions allow (lesson {lesson}`self_attention`), then $P_{j,\, j-1} = 1$ for $j \ge 2$, and only
+# $x_i\, W U^\top x_{j-1}^\top$ is left. If $W U^\top$ gives 1 for equal words and 0 for different ones, this is
+# {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the first head speaks through the keys of the second.
 
 # %% [markdown] id="layers-first"
-# But place 1 can look only at itself. So the two heads follow our rule exactly only if the first word does not come again. In our text *the*
-# comes again: place 1 scores as high as place 2, and the two heads would say half *the* and half *cat*.
+# But place 1 can look only at itself. So even if the other three terms are 0, the two heads follow our rule exactly only if the first word does
+# not come again. In our text *the* comes again: place 1 scores as high as place 2, and with sharp weights the two heads would say half *the*
+# and half *cat*.
 
 # %% id="layers-code"
 P = np.eye(5, k=-1)  # the first head looks one back
@@ -160,9 +161,9 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # ## Watch it arrive
 #
 # Nobody writes this rule into a model. Does it appear by training? Our model is that of lesson {lesson}`transformer` without hidden units: two
-# layers of four heads each. It knows 32 words. A training text is 48 words long and repeats a piece of 8 to 24 random words, so it is of little
-# use to look a fixed number of places back. A test text is 16 different words, twice; we count how many of its last 15 words the model
-# predicts.
+# layers of four heads each. It knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8
+# to 24, is drawn for each text, so it is of little use to look a fixed number of places back. A test text is 16
+# different words, twice; we count how many of its last 15 words the model predicts.
 
 # %% [markdown] id="arrive-run"
 # This cell trains for 300 steps, in less than half a minute. It prints the share of right words, the largest mean weight of a first-layer head
@@ -195,45 +196,28 @@ for name in ("one layer", "two layers"):
 figures.arrival(copies.results[0]["two layers"])
 
 # %% [markdown] id="arrive-notice"
-# One layer is right about once in ten times, where a guess among the 16 words of the text would be right once in sixteen. Two layers stay below 0.3
-# at first. Then, within 75 steps, copying rises above 0.9. The two other curves rise with it, from below 0.2 to above 0.7. This begins at step
-# 150 in the draw shown, and at step 250 in the third.
+# One layer is right about once in ten times. Two layers stay below 0.3 at first. Then, within 75 steps, copying rises above 0.9. The two
+# other curves rise with it, from below 0.2 to above 0.7. This begins at step 150 in the draw shown, and at step 250 in the third.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Curves that rise together may have a common cause. So we silence heads: they pass on zeros. Try it in the model that you have just trained.
-# The cell prints each head's induction score and its mean weight on the word before. Which single head, put into `silent`, breaks the copying?
-
-# %% id="cause-yours" tags=["live"]
-for name, layers in lab.head_scores(copier, test).items():
-    print(f"{name:9}", *layers)
-silent = [(0, 0)]  # (layer, head), both counted from 0
-print("right:", lab.tested(copier, test, silent=silent)["copied"])
-
-# %% [markdown] id="cause-record"
-# <details><summary>Which head it was in our run</summary>
-#
-# Head 2 of the first layer, and none of the second.
-#
-# </details>
-#
-# In the three recorded models we silence three of the four heads of one layer. In the first layer we leave the head with the largest weight on
-# the word before, in the second the one with the largest induction score. As a control, we leave the head with the smallest. The texts are
-# new ones:
+# Curves that rise together may have a common cause. So we silence heads: they pass on zeros. In the three recorded models we silence three of
+# the four heads of one layer. In the first layer we keep the head with the largest weight on the word before, in the second the one with the
+# largest induction score. As a control, we keep the head with the smallest. The texts are new ones:
 
 # %% id="cause-code"
-print(f"left: {'all heads':34}", copies.values("copied").round(2))
+print(f"kept: {'all heads':34}", copies.values("copied").round(2))
 for name in copies.results[0]["one head left"]:
-    print(f"left: {name:34}", copies.values("one head left", name).round(2))
+    print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In the first layer, the head that looks back is nearly enough by itself. In the second, several heads have a large score, and one of them by
-# itself still copies 62 to 82 % of the words. If we leave the head with the smallest weight or score instead, at most 22 % are copied. So both
+# In the first layer, the head that looks back is nearly enough by itself. In the second, the head with the largest score by itself still copies
+# 62 to 82 % of the words. If we keep the head with the smallest weight or score instead, at most 22 % are copied. So both
 # kinds are needed.
 #
-# Now we test the derivation, one role at a time. First only the queries of the second layer read the words $X$ alone, without what the first
-# layer added; then only the keys; then only the values. **Predict** which of the three changes breaks the copying.
+# Now we test the derivation, one role at a time. First the queries of the second layer read $X$ without what the first layer added, while its
+# keys and values read all. Then we do the same to the keys, then to the values. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):
@@ -244,7 +228,7 @@ for role in ("query", "key", "value"):
 # The keys do. Without what the first layer added to them, these models copy no better than a single layer. Queries and values can nearly do
 # without it, because each needs only the word at its own place. So of the three terms of {eq}`scores-of-second-layer` in which the first layer
 # speaks, the second is the one that matters here: the model has found K-composition by itself. In your own model, try
-# `lab.tested(copier, test, word_only=["key"])`.
+# `lab.tested(copier, test, word_only=["key"])`, or `silent=[(0, 2)]`, a layer and a head, both counted from 0.
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -264,11 +248,12 @@ if model.is_here:
         print(f"layer {layer}, head {head}: {scores[layer, head]:.2f}")
 
 # %% [markdown] id="real-notice"
-# The eight heads with the largest scores sit in layers 17 to 23. Counted from 0, head 6 of layer 18 leads with 0.87. The eighth and the ninth
-# both have 0.36, so to cut at eight is our choice. With 50 random tokens, read twice, the same eight lead in each of six draws.
+# The eight heads with the largest scores sit in layers 17 to 23. The eighth and the ninth both have 0.36, so to cut at eight is our choice.
+# With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
-# As it is, the model predicts 63 to 84 % of the last 49 of these tokens. **Predict** what is left without the eight, without eight others of
-# the same layers, without head 0 of layer 16, which looks one token back, and without three other heads that look one back.
+# As it is, the model predicts 63 to 84 % of the last 49 of these tokens. The cell also silences three other heads that look one back, as a
+# control. **Predict** what is left without the eight, without eight others of the same layers, and without head 0 of layer 16, which looks one
+# token back.
 
 # %% id="real-silence" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
@@ -304,9 +289,8 @@ for name, heads in groups.items():
         print(f"without {name:24} {chance:.2f} for {token!r}")
 
 # %% [markdown] id="last-notice"
-# Without the eight, or without head 0 of layer 16, a full stop comes first. With other heads silenced, the name still comes first. If you like,
-# add a line before the loop, `groups["mine"] = [(17, 3)]`, or begin the cell with another `begun = ...`, such as one with Halwin Orstead. Not
-# all names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
+# Without the eight, or without head 0 of layer 16, a full stop comes first. With other heads silenced, the name still comes first. Not all
+# names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
 
 # %% [markdown] id="limits"
 # **Limits.** One sentence is an example; the evidence is in section {section}`real`. Silencing a head takes away *all* that it does. Olsson et
@@ -421,8 +405,8 @@ for part in PARTS:
 
 # %% [markdown] id="who-notice"
 # The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has the smallest share but in one model, and without it 28 to 41 % are right. A share tells what a part says itself. To learn whether it is
-# needed, we have to silence it.
+# first attention has the smallest share in all three models, and without it 28 to 41 % are right. A share tells what a part says itself. To
+# learn whether it is needed, we have to silence it.
 
 # %% [markdown] id="sources"
 # ## Sources

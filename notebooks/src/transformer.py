@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss, a cache. **How do these parts
-# become one machine, and can you own every line of it?** You will build it in about sixty lines of PyTorch, train it on stories, and then
+# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, to be quick, a cache. **How do these
+# parts become one machine, and can you own every line of it?** You will build it in about sixty lines of PyTorch, train it on stories, and
 # give the same lines the weights of a real model, which writes English.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
@@ -11,7 +11,7 @@
 # %% [markdown] id="stories"
 # ## Stories whose chances are known
 #
-# To judge a model that writes, we want a language of which we know everything. Ours has 10,752 stories:
+# To judge a model, we want a language of which we know everything. Ours has 10,752 stories:
 
 # %% id="stories-code"
 from attn_course.experiments.stories import LENGTH, STORIES
@@ -21,18 +21,18 @@ print(STORIES[-1])
 print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="loss"
-# Five choices make a story: one of 8 names, one of the 7 others, 6 colours, 8 things and 4 deeds. All else follows: what somebody *loses* is *found*.
+# Five choices make a story: one of 8 names, one of the 7 others, 6 colours, 8 things and 4 deeds. All else follows: what one *loses* is *found*.
 #
 # A model gives each next word a probability, and its **loss** is the mean of $-\ln p$ over the words that came. In story $i$ these
 # probabilities, each given the words before it, multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
-# All $S=10752$ stories are drawn equally often. The graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean of
-# $p_i$ (Jensen, lesson {lesson}`softmax`). This mean is at most $1/S$, because the $p_i$ sum to at most 1:
+# All $S=10752$ stories are equally likely. The graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean of
+# $p_i$. This mean is at most $1/S$, because the $p_i$ sum to at most 1:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
-# So no model can have a mean loss below $\ln(10752) / 28 = 0.33$ a word. Who sits on this **floor** knows the language.
+# So no model that reads only earlier words can have a mean loss over all stories below $\ln(10752) / 28 = 0.33$ a word, the **floor**.
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
@@ -57,7 +57,8 @@ figures.machine()
 # ## The norm
 #
 # The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
-# by the root of its mean square, then each feature times a learned gain. A tiny $\varepsilon$ under the root guards against a row of zeros.
+# by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny $\varepsilon$ under the
+# root guards against a row of zeros.
 #
 # By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
 # norm of $(10, 70)$: the norm forgets the size of $x$.
@@ -97,15 +98,16 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# This looks like attention to $m$ learned values, the same for every position, but nothing makes the weights sum to 1. Such a unit could
-# store a fact: where attention has brought *loses* to the place before the verb, $v_i$ raises the score of *finds*. Here
-# $\phi(c) = c / (1 + e^{-c})$, which is called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$.
+# This looks like attention to $m$ learned values, but nothing makes the weights sum to 1. Such a unit could store a fact: where attention has
+# brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and raise its score
+# ({section}`model`). Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, a soft switch, whose slope is
+# nowhere 0, so training can move it.
 
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
 # That leaves attention, and it still lacks one piece. When a model writes, it reads only its new words, while the keys and values of `kept`
-# earlier words lie in its cache. Which keys may each new word see? Behind three kept words, the first of two new ones sees four keys, and the
+# earlier words lie in its cache. Which keys may each new word see? After three kept words, the first of two new ones sees four keys, and the
 # second all five.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
@@ -129,12 +131,12 @@ def allowed_ours(new, kept):
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
 # %% [markdown] id="model-text"
-# Queries and keys are told their places by a rotation (lesson {lesson}`self_attention`). Two neighbouring features make a complex number, and
-# a factor $e^{i \omega t}$ turns it by an angle that grows with the place $t$. Pair $j$ has $\omega_j = \theta^{-2j / d_k}$, where $\theta$ is
-# chosen. So of two places a score keeps only how far they lie apart, and a kept key is never turned again.
+# Queries and keys are told their places as in lesson {lesson}`self_attention`: the folded `turned` turns pair $j = 0, 1, \ldots$ of their
+# features at place $t$ by the angle $\theta^{-2j / d_k}\, t$, where $\theta$ is chosen. So of two places a score keeps only how far they lie
+# apart, and a kept key is never turned again.
 
 
-# %% id="turned-code"
+# %% id="turned-code" tags=["hide-input"]
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, silu
@@ -149,8 +151,8 @@ def turned(x, first, theta):  # x: (..., places, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now all of attention: heads that may share key heads (lesson {lesson}`heads`), your mask, and a cache, in which each block has a list of keys
-# and one of values. The matrices are those of `block`, which comes next. Each `block.shared` query heads use one key head:
+# Now all of attention: heads, of which each `block.shared` use one key head (lesson {lesson}`heads`), your mask, and a cache, in which each
+# block has a list of keys and one of values:
 
 
 # %% id="attend-code"
@@ -163,22 +165,39 @@ def attend(block, x, cache):  # x: (..., new, d)
     q = turned(heads(block.w_query), kept, block.theta)
     keys.append(turned(heads(block.w_key), kept, block.theta))
     values.append(heads(block.w_value))
-    k, v = torch.cat(keys, -2), torch.cat(values, -2)  # (..., heads, words, d_k)
-    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # as many heads as q
+    k, v = torch.cat(keys, -2), torch.cat(values, -2)  # (..., key heads, words, d_k)
+    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # (..., heads, ...)
     unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0
     scores = (q @ k.mT / block.d_k**0.5).masked_fill(unseen, -torch.inf)
     return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
 
+
+# %% [markdown] id="attend-rows"
+# Five words at once, and one by one with the cache, must give the same rows. Here is a tiny block of two heads and one key head:
+
+
+# %% id="attend-rows-code"
+class Tiny:
+    d_k, shared, theta = 2, 2, 100.0
+    w_query = w_output = torch.eye(4)
+    w_key = w_value = torch.eye(4)[:, :2]
+
+
+five, cache = torch.arange(20.0).reshape(5, 4).sin(), {}
+rows = [attend(Tiny, word[None], cache) for word in five]
+print("at once:   ", attend(Tiny, five, {})[:, 0])
+print("one by one:", torch.cat(rows)[:, 0])
 
 # %% [markdown] id="model"
 # ## The whole model
 #
 # How large should the first, random weights be? A matrix of independent entries with mean 0 and a variance of 1 over its number of rows gives out
 # numbers about as large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as
-# well (`parts` is $2L$ there). Then all parts together add about as much as a single undivided one (section {section}`deep`).
+# well (`parts` is $2L$ there). Then all parts together add about as much as a single undivided one (section {section}`deep`). The folded
+# `matrix` and `gains` draw such weights.
 
 
-# %% id="first-weights"
+# %% id="first-weights" tags=["hide-input"]
 rng = np.random.default_rng(8)
 
 
@@ -273,14 +292,15 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# Two friends train the same model, and report lower losses. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the mask. The
-# cell prints the loss of kept-back stories in three trainings of each, and how many of 500 stories that each model then draws word by word
-# are stories of our language, as a share. **Predict** what the two friends get.
+# Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
+# mask. The cell prints three trainings of four models: ours with two blocks and with one, and the two friends'. Each loss is measured on
+# kept-back stories, as its owner wrote it. Then each model draws 500 stories word by word, and the cell prints the share that are stories of
+# our language. **Predict** what the two friends get.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
 
-record = STORYTELLERS.load()  # trained with a rate that falls
+record = STORYTELLERS.load()  # 300 steps, at a rate that falls from 0.01 to 0
 print(f"the floor: {FLOOR:.4f}")
 for name in record.results[0]["loss"]:
     loss, true = record.values("loss", name), record.values("true", name)
@@ -290,14 +310,14 @@ for name in record.results[0]["loss"]:
 # Both report losses near 0, and none of their stories is true. Without the shift the target is the word that was just read, and when the
 # model writes, it repeats that word. Without the mask the next word stood in view, and when the model writes, it is not there yet. Both losses
 # were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
-# sees the answer gets below it. And the honest ones? They lie only 0.006 above the floor of all stories, yet one story in seven is not true.
-# For 0.006 a word are 0.17 a story, and {eq}`loss-floor` promises no more than $e^{-0.17} = 0.84$ for the share of true ones.
+# sees the answer gets below it. And the honest ones? They lie only 0.006 a word above the floor of all stories, but this is 0.17 a story, and
+# one drawn story in seven is not true.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
 #
-# To write is to read the words so far, take a word from the last row of scores, append it, and go on. With a cache each step reads only the
-# new word, since `attend` keeps what it needs of the others:
+# To write is to read the words so far, take a word from the last row of scores, append it, and go on. With a cache, each step after the first
+# reads only the new word. The mask keeps later words from changing an earlier row, so its keys and values stay what they were:
 
 
 # %% id="write-code"
@@ -361,7 +381,8 @@ print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Its sizes are below: 30 blocks, and 49,152 words or pieces of words. Now put its 134 million numbers into *your* class, of which not a line
-# changes. `renamed` gives them your names. The cell compares all scores. Then your `write` goes on, with the likeliest words and with drawn ones:
+# changes. `renamed` gives them your names. The cell compares all scores with those of the course's own code for this model. Then your `write`
+# goes on, with the likeliest words and with drawn ones:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -377,9 +398,8 @@ if model.is_here:
         print(model.tokenizer.decode(written.tolist()))
 
 # %% [markdown] id="real-notice"
-# Here it printed a difference of less than 0.0001, the same sentence, and one that is new in each run. If you wrote the two turns, your norm and
-# your mask ran in each of its 30 blocks. Between the numbers of its tokens and its scores, these lines leave out nothing. Only the tokenizer
-# and what reads the file are the course's.
+# On our machine it printed a difference of less than 0.0001, the same sentence, and one that is new in each run. If you wrote the two turns,
+# your norm and your mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the course's.
 #
 # **Limits.** These lines do not say how such numbers are found: with which texts, at what cost and by whose judgement.
 
@@ -400,7 +420,7 @@ verify_lesson("transformer")
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
 # - No model has a mean loss over all stories below the floor, unless it sees the answer.
-# - With a cache, each step reads only the newest word, and up to rounding the scores are the same as without.
+# - With a cache, each step after the first reads only the newest word, and up to rounding the scores are the same as without.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
 # and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the
@@ -491,8 +511,8 @@ print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f
 #  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
 #
 # The first factor is the norm's own derivative, {eq}`rms-norm-jacobian`. It takes away what points along $y$, and divides by the root mean
-# square of $y$. The second one may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors
-# grows or shrinks, unless all $f$ are small.
+# square of $y$. The second one may stretch. So the gradient passes $2L$ products. Many such factors can grow or shrink quickly, and nothing
+# holds them near $I$.
 
 # %% [markdown] id="start"
 # And how much does each part of a fresh model add? Each ends with a matrix $W_l$ of $m$ rows. It adds $h_l W_l$ to the
@@ -541,8 +561,9 @@ names = [", ".join(way) for way in WAYS]
 figures.gradients_by_block({name: place.values("gradients", name) for name in names})
 
 # %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. So the
-# place of the norm cannot be judged without the first weights.
+# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. (With
+# the norm first, divided, the factor comes from the small start of the stream, $1/d$: it falls below 2 if the stream starts at 1.) So the place
+# of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"
 # We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those
@@ -575,7 +596,7 @@ for name in names:
 #
 # $$F_{\text{pass}} = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n \label{transformer-flops}$$
 #
-# operations, and one more token behind $t - 1$ that are kept takes
+# operations, and the token at place $t$, with those before it kept, takes
 #
 # $$F_{\text{step}} = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n \label{decoding-flops}$$
 
@@ -590,7 +611,7 @@ print("numbers:", (n + T) * d + L * (12 * d**2 + 13 * d) + 2 * d)
 whole = L * (24 * T * d**2 + 4 * T**2 * d) + 2 * T * d * n
 step = L * (24 * d**2 + 4 * T * d) + 2 * d * n
 print(f"a pass over {T} tokens: {whole / 1e9:.0f} GFLOP")
-print(f"the next token: {step / 1e9:.2f} GFLOP")
+print(f"the last of them, with a cache: {step / 1e9:.2f} GFLOP")
 
 # %% [markdown] id="sources"
 # ## Sources

@@ -46,16 +46,16 @@ one word: 1 4
     """,
     hints="""
         What must the key of place j hold, so that its product with a one-hot query is 1 or 0?
-        `np.eye(len(x), k=-1) @ x` moves each row one place down, and fills the first with zeros.
-        Multiply `x` by the transpose of that, and keep the lower triangle with `np.tril`.
+        The keys are `before`, the queries `x`.
+        Multiply `x` by the transpose of `before`, and keep the lower triangle with `np.tril`.
     """,
 )
 def my_match(x):
-    r"""Entry (i, j) is 1.0 where the word before j is word i, and j is not behind i; else 0.0.
+    r"""Entry (i, j) is 1.0 where the word before j is word i, and j is not after i; else 0.0.
 
     Write `my_match(x)` for $x$ $(T, n)$, one row for each word of a text: 1.0 at the word's number, else 0.0. It returns $(T, T)$: entry
     $(i, j)$ is 1.0 where the word at $j - 1$ is the word at $i$ and $j \le i$, and 0.0 elsewhere. Nothing stands before the first word.
-    $T$ may be 1 {case}`one word`.
+    Begin with `before = np.eye(len(x), k=-1) @ x`, which is $SX$. $T$ may be 1 {case}`one word`.
     """
     before = np.eye(len(x), k=-1) @ x
     return np.tril(x @ before.T)

@@ -57,7 +57,7 @@ def training(losses: ArrayLike, floor: float) -> None:
 
 
 def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
-    """Show how long the gradient of each block's weights is, against the last block's: the geometric mean of some draws.
+    """Show how long the gradient of each block's `w_in` is, against the last block's: the geometric mean of some draws.
 
     `lengths`, each (n_draws, n_blocks): by where the norm stands, and what was divided.
     """
@@ -69,8 +69,7 @@ def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
         blocks,
         curves,
         title="Gradients explode only behind the sum, and undivided",
-        alt="Length of the gradient of each block's weights before training, against that of the last block, on a logarithmic axis. "
-        + told,
+        alt="Length of the gradient of w_in in each block before training, against that of the last block, on a logarithmic axis. " + told,
         x_label="block",
         y_label="gradient / that of the last block",
         y_log=True,

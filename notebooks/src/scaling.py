@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# The language model SmolLM2-135M has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$. **Why by the
-# root of $d_k$, and not by $d_k$ itself, or not at all?** Let us take the division out of all 30 layers. The cell prints the perplexity on
-# four texts: roughly, how many next words the model hesitates between.
+# The language model SmolLM2-135M has queries and keys of $d_k = 64$ numbers, and divides their dot products by $\sqrt{64} = 8$. **Why by
+# the root of $d_k$, and not by $d_k$ itself, or not at all?** Let us take the division out of all 30 layers. The cell prints the perplexity
+# on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
 # **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 54 minutes, without *Deeper* sections and
@@ -77,8 +77,8 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (For one query and random keys the mean is
-# 0, too, so $d_k$ is also the variance to expect within a long row.)
+# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (A long row, one query with many random
+# keys, has about the same variance.)
 
 # %% id="usual-code"
 rng = np.random.default_rng(5)
@@ -167,9 +167,9 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls to two thirds only. And the gradient of $W_Q$ is $g$ times keys, which the division would have divided by 8. So without the
-# division it is even *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. A smaller step size makes up for that. But the lengths have
-# become *unequal*: nearly a quarter of the queries have hardly any gradient.
+# It falls to two thirds only. And the gradient of $W_Q$ has one more factor, 1 over the divisor. So without the division it is even
+# *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. A smaller step size makes up for that. But the lengths have become *unequal*: nearly
+# a quarter of the queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
 # We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and a step size that suits the silent queries
@@ -265,8 +265,8 @@ for name, (divisor, way) in layers.items():
 
 # %% [markdown] id="slow-reason"
 # What can a query teach that is right already? The layer compares $x W_Q W_K^\top$ with the items. To undo the matrix, this vector must
-# point to the right item, and a step by the gradients $g_j$ of one query moves it along $-\sum_j g_j \cdot \text{item}_j$. How well does
-# this direction point to the right item? We take the cosine, in nine trainings without the root:
+# point to the right item, and a step on $W_Q W_K^\top$ by the gradients $g_j$ of one query moves it along $-\sum_j g_j \cdot
+# \text{item}_j$. How well does this direction point to the right item? We take the cosine, in nine trainings without the root:
 
 
 # %% id="lesson-code"

@@ -27,7 +27,8 @@ figures.sentences(endings, nouns, read, [cat, curious])
 # No sentence joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
 #
 # An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
-# so on: no two nouns have anything in common. For each sentence a step subtracts the gradient of $-\ln p$, where $p$ is the animal's weight.
+# so on: no two nouns have anything in common. For each sentence a step subtracts the gradient of $-\ln p$, where $p$ is the animal's
+# weight.
 
 # %% id="train-torch" tags=["hide-input"]
 import torch
@@ -72,9 +73,9 @@ figures.machine()
 # ## One sentence in numbers
 #
 # What "curious" knows about the cat must come from an ending that met the cat, and only "tired" did. So we follow one step of "tired", in a
-# new sentence with cat, clock and stone, whose keys are those of the beginning. Let the query be $q = 2\,(\ln 5, \ln 4, 0, 0)$. As
-# $\sqrt{d_k} = \sqrt 4 = 2$, the scores $q \cdot k / \sqrt{d_k}$ are $\ln 5$, $\ln 4$ and 0. Now $e$ to these powers is 5, 4 and 1, so the
-# weights are 0.5, 0.4 and 0.1.
+# new sentence with cat, clock and stone. The keys are those of the beginning, and the query is no longer zero. Let it be $q = 2\,(\ln 5,
+# \ln 4, 0, 0)$. As $\sqrt{d_k} = \sqrt 4 = 2$, the scores $q \cdot k / \sqrt{d_k}$ are $\ln 5$, $\ln 4$ and 0. Now $e$ to these powers is
+# 5, 4 and 1, so the weights are 0.5, 0.4 and 0.1.
 
 # %% [markdown] id="forward-output"
 # Each noun also has a value. Ours are single numbers that do not learn, 1 for an animal and 0 for a thing. So the output
@@ -286,8 +287,8 @@ print("keys of cat and clock:", *keys[[cat, clock]])
 
 # %% [markdown] id="every-step"
 # In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second sentence "tired" meets dog and stone.
-# Its query is no longer zero, so both keys exchange a quarter with it: the dog's key gains, the stone's key loses. In the third sentence
-# the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
+# Its query is no longer zero, so the keys move, too: the dog's key gains a quarter of the query, and the stone's key loses a quarter of it.
+# In the third sentence the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
 #
 # Watch the first entries. At the beginning only the cat's key had a 1 there. **Predict** the first entry that "curious" has in the end, and
 # say who brought it.

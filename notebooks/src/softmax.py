@@ -5,7 +5,7 @@
 # the sum 1. There are countless ways to make them, yet standard attention, language models and the physics of heat all raise
 # $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 54 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"

@@ -6,7 +6,7 @@
 # In a language model, words look at other words. This is called **attention**. SmolLM2, in its smallest size, does this in 270 places,
 # called *heads*. In each, every word shares out its attention among itself and the words before it.
 #
-# **You need** matrix products, powers and a little Python. **Time:** 55 minutes.
+# **You need** matrix products, powers and a little Python. **Time:** 58 minutes.
 #
 # Run the next two cells: click into a cell and press **Shift+Enter**. (If a `ModuleNotFoundError` appears, start the course with
 # `make lab`.)
@@ -195,7 +195,7 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Each word also brings a present to the party, its **value**. Every word that finds it gets the present, which is never used up. Our
+# Each word also brings a present to the party, its **value**. The present is never used up, however many words take of it. Our
 # values are the first two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home
 # an average of all seven values:
 
@@ -242,9 +242,9 @@ check("output-of-one-query", my_answer)
 # ## Who makes the wishes?
 #
 # Nobody can think up a wish for every word of a language. So a model calculates: its words are the rows of $X$, and their queries are the
-# rows of $Q = X W_Q$. Each is a sum of the rows of $W_Q$, taken as often as the numbers of its word say. So the three rows of $W_Q$ are
-# what an *alive*, a *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same way the rows of
-# $W_K$ say what badge such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
+# rows of $Q = X W_Q$. The query of a word is a sum of the rows of $W_Q$, each multiplied by one of the numbers of the word. So the three
+# rows of $W_Q$ are what an *alive*, a *telling* and an *open* word look for; "it" is *open* by 2 and asks for twice the third. In the same
+# way the rows of $W_K$ say what badge such a word wears, in $K = X W_K$, and those of $W_V$ what it brings, in $V = X W_V$.
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
@@ -392,9 +392,9 @@ for i, j in pairs:
 
 # %% [markdown] id="own-real"
 # Now put a sentence of your own into `words`, such as `the cup fell because it was full`, and change `meant`. Give the pronoun `numbers`
-# that are not all 0 (two pronouns with equal numbers look for the same word), and let the noun alone have the largest number in one
-# column, say 2. If another word has `[0, 2, 0]`, a cup of `[0, 1, 0]` never wins: it lies halfway between that and a word of zeros, and
-# so does its score.
+# that are not all 0 (two pronouns whose numbers are equal, or multiples of each other, look for the same word), and let the noun alone have
+# the largest number in one column, say 2. Words without numbers are all 0. So if another word has `[0, 2, 0]`, a cup of `[0, 1, 0]` never
+# wins, because its score lies halfway between theirs and that of `[0, 2, 0]`.
 #
 # And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave
 # "tree" 0.93. (The model cuts a word like "suitcase" in two; we add both shares.)

@@ -209,7 +209,7 @@ print(f"{softmax(np.array([0, 0, np.log(2)])) @ [1, 3, 9]:.1f}")
 # $2 / 2 + 1 = 2$, and 9 to `acc`, which is $4 / 2 + 9 = 11$. Their quotient is 5.5.
 
 # %% [markdown] id="average-turn"
-# Before the first block $m = -\infty$. Its factor is $e^{-\infty} = 0$, because the new maximum is finite.
+# Before the first block $m = -\infty$. So the first factor is $e^{-\infty} = 0$, because the new maximum is finite.
 #
 # **Your turn.** {turn}`softmax-average-kernel`
 
@@ -399,8 +399,8 @@ check("attention-kernel", my_attention)
 # ## Causal
 #
 # Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. In a tile above the diagonal no
-# query sees a key, so it is *skipped*. In a tile below, all queries see all keys, so it needs no mask. Only a tile on the diagonal, at the
-# *edge* of what is seen, needs one.
+# query sees a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the diagonal,
+# at the *edge* of what is seen, needs one.
 #
 # 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are visited, which means not skipped, and how many need the mask.
 
@@ -489,7 +489,7 @@ figures.used_tiles(used)
 # 295 kB. In plain attention, with kernels like `scores` and the same tiles, the two products visit all 64 tiles and load 524 kB. It also writes
 # and reads scores and weights, $4 \cdot 128^2$ numbers or 262 kB. That makes 786 kB.
 #
-# **Predict** the kilobytes for $B = 64$.
+# **Predict** the kilobytes of our kernel for $B = 64$.
 
 # %% id="larger-bytes" tags=["predicted"]
 for B in (16, 32, 64):

@@ -115,7 +115,7 @@ def used_tiles(used: np.ndarray) -> None:
     """Show which tiles of values each program multiplies by: `used` has a row for each program, and a column for each tile."""
     title = f"{int(used.sum())} of {used.size} products with tiles of values are made"
     rows = "; ".join(f"program {i}: {', '.join(map(str, np.flatnonzero(row))) or 'none'}" for i, row in enumerate(used))
-    alt = f"A row for each program, which has a tile of queries, and a column for each tile of values. Multiplied by are, in {rows}."
+    alt = f"A row for each program, and a column for each tile of values. The tiles of values that it multiplies by: {rows}."
     with picture(title=title, alt=alt, width=6.0, height=1.2 + 0.45 * len(used)) as (ax,):
         for (i, j), is_used in np.ndenumerate(used):
             look: dict[str, Any] = {"facecolor": SCORES} if is_used else {"facecolor": "none", "hatch": "//"}

@@ -349,8 +349,8 @@ my_product = rung(
     entry="my_product",
     minutes=3,
     asks=r"""
-        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program multiplies 16 rows of `x` with the whole of `w`,
-        and the last program may have fewer rows {case}`37 by 32`.
+        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program multiplies 16 rows of `x` with the whole of
+        `w`, and the last program may have fewer rows {case}`37 by 32`.
     """,
     difficulty=2,
     trains="blocks of addresses with two axes, and tl.dot",

@@ -2,12 +2,12 @@
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this ladder
-# of small kernels the first is ours and the next eight are yours. The last one you write whole, and then you see which
-# tiles it loads.
+# of small kernels the first is ours and the next eight are yours. At the end you see which tiles of values your last kernel
+# multiplies by.
 #
 # **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
-# plays it.
+# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere the course brings a
+# small stand-in.
 
 # %% id="setup"
 import os
@@ -37,9 +37,9 @@ figures.machine()
 # ## Many programs, one block each
 #
 # A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
-# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus 1, so a pointer plus a
-# block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and `tl.store` writes
-# numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
+# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus 1,
+# so a pointer plus a block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and
+# `tl.store` writes numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
 
 
 # %% id="add"
@@ -52,15 +52,15 @@ def add(x, y, out, n, B: tl.constexpr):
 
 # %% [markdown] id="grid"
 # Each program adds a block of `B` numbers. `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, which must be
-# a power of 2. As 37 is no multiple of 16, the last program has addresses behind the end:
+# a power of 2. As 37 is no multiple of 16, the last program has addresses beyond the end:
 
 # %% id="add-picture"
 figures.programs(37, 16)
 
 # %% [markdown] id="launch"
-# To run a kernel, write a tuple with the number of programs in square brackets behind its name. This is the **grid**. Our function `launch`
-# does it. It also makes many a missing mask visible: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN,
-# and `finished` complains if a program has stored something, NaN too, in the margins. Names such as `B` go to the `constexpr` ones.
+# A kernel is launched as `kernel[(programs,)](...)`. The tuple in the square brackets is the **grid**. Our function `launch` does it, and
+# also shows many missing masks: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN, and `finished`
+# complains if a program has stored something in the margins. Arguments given by name, such as `B=16`, go to the `constexpr` parameters.
 
 # %% id="launch-code"
 from attn_course.experiments.guarded import empty, finished, guarded
@@ -83,16 +83,18 @@ launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist(
 # %% [markdown] id="rows"
 # ## A row in a loop
 #
-# Now one program takes a whole row of a table $X$ with $n$ columns, and goes through it in blocks of 16. The rows lie in memory one behind
-# the other. Counted from 0,
+# Now one program takes a whole row of a table $X$ with $n$ columns, and goes through it in blocks of 16. The rows lie in memory one after the
+# other. Counted from 0,
 #
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
-# so row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
-# there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows. `tl.sum(block, 0)` is the sum of a block.
+# so $X_{ij}$ stands at `x + i * n + j`, and row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If
+# `other` is missing, anything may stand there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows.
+# `tl.sum(block, 0)` is the sum of a block.
 
 # %% [markdown] id="sum-turn"
-# In each rung, replace the dots and run the cell. The function below the kernel launches it.
+# In each rung, replace the dots and run the cell. The function below the kernel launches it. The check calls a task by its number in the
+# exercises.
 #
 # **Your turn.** {turn}`row-sum-kernel`
 
@@ -130,8 +132,13 @@ check("row-sum-kernel", my_row_sum)
 # %% id="max-turn-code" tags=["your-turn"]
 @triton.jit
 def row_max(x, out, n, B: tl.constexpr):
-    # out[row] = the largest number of this program's row
-    ...
+    row = tl.program_id(0)
+    ...  # m, before the first block
+    for start in range(0, n, B):
+        j = start + tl.arange(0, B)
+        ...  # load a block of the row
+        m = tl.maximum(m, tl.max(block, 0))
+    tl.store(out + row, m)
 
 
 def my_row_max(x):
@@ -143,15 +150,8 @@ check("row-maximum-kernel", my_row_max)
 
 # %% [markdown] id="max-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def row_max(x, out, n, B: tl.constexpr):
-#     row = tl.program_id(0)
 #     m = float("-inf")
-#     for start in range(0, n, B):
-#         j = start + tl.arange(0, B)
 #         block = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
-#         m = tl.maximum(m, tl.max(block, 0))
-#     tl.store(out + row, m)
 # ```
 
 # %% [markdown] id="spot"
@@ -190,8 +190,9 @@ check("repair-row-softmax", my_softmax)
 # %% [markdown] id="state"
 # ## The state of a row
 #
-# Now attention for a row of scores that are known. Lesson {lesson}`flash` kept three numbers: the largest score $m$ so far, the sum `row_sum`
-# of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied by $e^{m - m'}$.
+# Now the scores of a row are given, and each key has one number as its value. Lesson {lesson}`flash` kept three numbers: the largest score
+# $m$ so far, the sum `row_sum` of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied
+# by $e^{m - m'}$.
 #
 # A first block holds two keys with the scores 0 and 0 and the values 1 and 3. So $m = 0$, `row_sum` is 2 and `acc` is 4. In the second block
 # is one key, with the score $\ln 2$ and the value 9.
@@ -208,6 +209,8 @@ print(f"{softmax(np.array([0, 0, np.log(2)])) @ [1, 3, 9]:.1f}")
 # $2 / 2 + 1 = 2$, and 9 to `acc`, which is $4 / 2 + 9 = 11$. Their quotient is 5.5.
 
 # %% [markdown] id="average-turn"
+# Before the first block $m = -\infty$. So the first factor is $e^{-\infty} = 0$, because the new maximum is finite.
+#
 # **Your turn.** {turn}`softmax-average-kernel`
 
 
@@ -221,20 +224,19 @@ def average(x, values, out, n, B: tl.constexpr):
         s = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
         v = tl.load(values + j, mask=j < n, other=0.0)
         new = tl.maximum(m, tl.max(s, 0))
-        ...  # row_sum, acc and m with this block; the exponential is tl.exp
+        factor, p = tl.exp(m - new), tl.exp(s - new)
+        ...  # row_sum, acc and m with this block
     tl.store(out + row, acc / row_sum)
 
 
 def my_average(x, values):
-    r, n = x.shape
-    return launch(average, r, [x, values], [r], n, B=16)
+    return launch(average, len(x), [x, values], [len(x)], x.shape[1], B=16)
 
 
 check("softmax-average-kernel", my_average)
 
 # %% [markdown] id="average-turn-ours" tags=["ours"]
 # ```python
-#         factor, p = tl.exp(m - new), tl.exp(s - new)
 #         row_sum = row_sum * factor + tl.sum(p, 0)
 #         acc = acc * factor + tl.sum(p * v, 0)
 #         m = new
@@ -244,8 +246,8 @@ check("softmax-average-kernel", my_average)
 # ## Tiles
 #
 # `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
-# addresses. A kernel may call functions that are marked like a kernel. These two load and store the rows `i` of an array with rows of `D`
-# numbers:
+# addresses. A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers, and
+# `store_rows(array, i, length, block, D)` in the folded cell stores a block there:
 
 
 # %% id="load-rows-code"
@@ -255,7 +257,7 @@ def load_rows(array, i, length, D: tl.constexpr):
     return tl.load(at, mask=i[:, None] < length, other=0.0)
 
 
-# %% id="store-rows-code"
+# %% id="store-rows-code" tags=["hide-input"]
 @triton.jit
 def store_rows(array, i, length, block, D: tl.constexpr):
     at = array + i[:, None] * D + tl.arange(0, D)[None, :]
@@ -272,8 +274,8 @@ def store_rows(array, i, length, block, D: tl.constexpr):
 # %% id="dot-turn-code" tags=["your-turn"]
 @triton.jit
 def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
-    # out = x w, where w has K rows of N numbers
-    ...
+    b = load_rows(w, tl.arange(0, K), K, N)
+    ...  # load this program's rows of x, multiply them with b, and store the product
 
 
 def my_product(x, w):
@@ -285,11 +287,8 @@ check("first-dot-kernel", my_product)
 
 # %% [markdown] id="dot-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
 #     i = tl.program_id(0) * B + tl.arange(0, B)
 #     a = load_rows(x, i, r, K)
-#     b = load_rows(w, tl.arange(0, K), K, N)
 #     store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)
 # ```
 
@@ -329,11 +328,11 @@ check("tile-of-scores-kernel", my_scores)
 # ## Attention
 #
 # The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile from
-# the large memory of the GPU. What a program computes, like the state, stays on the chip.
+# the large memory of the GPU. What a program computes, like the state, stays on the chip if it fits.
 
 # %% [markdown] id="update"
 # A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns of
-# `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys` is the state before the first tile:
+# `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys(B, D)`, in a folded cell, is the state before the first tile.
 
 
 # %% id="update-code"
@@ -345,7 +344,7 @@ def update(m, row_sum, acc, s, v):
     return new, row_sum, acc * factor + tl.dot(p, v, input_precision="ieee")
 
 
-# %% id="no-keys-code"
+# %% id="no-keys-code" tags=["hide-input"]
 @triton.jit
 def no_keys(B: tl.constexpr, D: tl.constexpr):
     m = tl.full([B, 1], float("-inf"), tl.float32)
@@ -353,10 +352,10 @@ def no_keys(B: tl.constexpr, D: tl.constexpr):
 
 
 # %% [markdown] id="one-head"
-# `one_head` launches both kernels that follow. The tile size `B` is an argument, which we change at the end:
+# `one_head(kernel, query, key, value, B=16)` launches either of the two kernels that follow, with tiles of `B` by `B`:
 
 
-# %% id="one-head-code"
+# %% id="one-head-code" tags=["hide-input"]
 def one_head(kernel, query, key, value, B=16):
     (r, d), n, programs = query.shape, len(key), triton.cdiv(len(query), B)
     arrays = [query, key, value]
@@ -378,7 +377,8 @@ def forward(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexp
     m, row_sum, acc = no_keys(B, D)
     for start in range(0, n, B):
         j = start + tl.arange(0, B)
-        ...  # load two tiles; their scores; keys that are not there; the new state
+        k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
+        ...  # the scores; keys that are not there; the new state
     store_rows(out, i, r, acc / row_sum, D)
 
 
@@ -390,7 +390,6 @@ check("attention-kernel", my_attention)
 
 # %% [markdown] id="forward-turn-ours" tags=["ours"]
 # ```python
-#         k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
 #         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         s = tl.where(j[None, :] < n, s, float("-inf"))
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
@@ -399,21 +398,22 @@ check("attention-kernel", my_attention)
 # %% [markdown] id="causal"
 # ## Causal
 #
-# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. Above the diagonal no query
-# sees a key, so its keys and values are not loaded. Below, all queries see all keys, so it needs no mask. Only a tile on the diagonal needs one.
+# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. In a tile above the diagonal no
+# query sees a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the diagonal,
+# at the *edge* of what is seen, needs one.
 #
-# 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are loaded, and how many need the mask.
+# 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are visited, which means not skipped, and how many need the mask.
 
 # %% id="causal-picture" tags=["predicted"]
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-answer" tags=["answer"]
-# The first 4 queries load one tile of keys, the next 4 load two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile in each row
-# lies on the diagonal, at the edge of what is seen, so 6 need the mask.
+# The first 4 queries visit one tile, the next 4 visit two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile that they visit lies
+# on the diagonal, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide $T$, round
-# $N$ up.) This share of them is visited, about half for large $N$:
+# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide $T$,
+# round $N$ up.) This share of them is visited, about half for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -425,8 +425,14 @@ figures.causal_tiles(24, 24, 4, 4)
 # %% id="causal-turn-code" tags=["your-turn"]
 @triton.jit
 def causal(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-    # out = causal attention, without the tiles above the diagonal
-    ...
+    first = tl.program_id(0) * B
+    i = first + tl.arange(0, B)
+    q = load_rows(query, i, r, D)
+    m, row_sum, acc = no_keys(B, D)
+    ...  # a loop over the tiles below the diagonal
+    k, v = load_rows(key, i, n, D), load_rows(value, i, n, D)
+    ...  # the tile on the diagonal: scores, mask, new state
+    store_rows(out, i, r, acc / row_sum, D)
 
 
 def my_causal(query, key, value):
@@ -437,59 +443,53 @@ check("causal-attention-kernel", my_causal)
 
 # %% [markdown] id="causal-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def causal(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     first = tl.program_id(0) * B
-#     i = first + tl.arange(0, B)
-#     q = load_rows(query, i, r, D)
-#     m, row_sum, acc = no_keys(B, D)
 #     for start in range(0, first, B):
 #         j = start + tl.arange(0, B)
 #         k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
 #         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
-#     k, v = load_rows(key, i, n, D), load_rows(value, i, n, D)
+#
 #     s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #     s = tl.where(i[None, :] <= i[:, None], s, float("-inf"))
 #     m, row_sum, acc = update(m, row_sum, acc, s, v)
-#     store_rows(out, i, r, acc / row_sum, D)
 # ```
 
-# %% [markdown] id="loads"
-# Which tiles does your kernel load? NaN can show it, because $0 \cdot \text{NaN}$ is NaN. If one tile of values is NaN, so are the results of
-# every program that multiplies by this tile, even where the weights are 0. The cell looks at `plain`, which computes all scores and then masks them.
-# (It has no programs; read a row as 16 queries.) Let `attend` be `my_causal` instead: the pattern must be that of the drawing above.
+# %% [markdown] id="use"
+# Which tiles of values does your kernel multiply by? NaN can show it, because $0 \cdot \text{NaN}$ is NaN. If one tile of values is NaN, so
+# are the results of every program that multiplies by it, even where the weights are 0. The second cell looks at `plain`, which computes all
+# scores and then masks them. (It has no programs; read a row as 16 queries.) In its first line, replace `plain` by `my_causal`: the pattern
+# must be that of the drawing above.
 
 
-# %% id="plain"
+# %% id="plain" tags=["hide-input"]
 def plain(query, key, value):
     scores = query @ key.T / np.sqrt(key.shape[1])
     return softmax(np.where(np.tri(len(key)), scores, -np.inf)) @ value
 
 
-# %% id="loads-traced"
+# %% id="use-traced"
 attend = plain
-loaded = np.zeros((6, 6), dtype=bool)  # 6 tiles of 16 queries, 6 of keys
+used = np.zeros((6, 6), dtype=bool)  # 6 tiles of 16 queries, 6 of values
 for tile in range(6):
     query, key, value = np.ones((3, 96, 16))
     value[16 * tile : 16 * tile + 16] = np.nan
     out = torch.as_tensor(attend(query, key, value))
-    loaded[:, tile] = out[::16, 0].isnan().cpu()
-figures.loaded_tiles(loaded)
+    used[:, tile] = out[::16, 0].isnan().cpu()
+figures.used_tiles(used)
 
 # %% [markdown] id="larger"
 # ## Larger tiles
 #
-# Does our kernel move fewer bytes than plain attention? For each visited tile it loads `B` keys and `B` values. With $b$ bytes for a
-# number, all of them have
+# Does our kernel move fewer bytes than plain attention? For each visited tile it loads $B$ keys and $B$ values. If $B$ divides $T$ and a number
+# has $b$ bytes, the loads of all programs together are
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
-# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are 295
-# kB. Plain attention loads keys and values once, 66 kB, but also writes and reads scores and weights, $4 \cdot 128^2$ numbers or 262 kB. So tiles
-# of 16 save only a tenth of 328 kB.
+# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are
+# 295 kB. In plain attention, with kernels like `scores` and the same tiles, the two products visit all 64 tiles and load 524 kB. It also writes
+# and reads scores and weights, $4 \cdot 128^2$ numbers or 262 kB. That makes 786 kB.
 #
-# **Predict** the kilobytes for $B = 64$.
+# **Predict** the kilobytes of our kernel for $B = 64$.
 
 # %% id="larger-bytes" tags=["predicted"]
 for B in (16, 32, 64):
@@ -501,18 +501,8 @@ for B in (16, 32, 64):
 # load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
 
 # %% [markdown] id="package-ours"
-# For this your kernel needs no new line, as `B` is an argument. The course's own, `flash_forward` in `attn_course/gpu`, is your last rung with
-# a few changes:
-#
-# | yours | the course's |
-# |---|---|
-# | tiles of `B` by `B` | at most 128 queries by 64 keys, since all tiles of a program must fit on the chip |
-# | `tl.exp(s - new)` | in half precision `tl.exp2`, and the factor $\log_2 e$ is part of the scale |
-# | one tile after the other | the next tile's scores are computed before this tile's product with its values |
-# | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
-# | one head | the grid counts heads too, and several may share their keys |
-#
-# At the end, let `mine` be the result of your kernel with tiles of 64, and compare it with PyTorch's:
+# For this your kernel needs no new line, as `B` is an argument. Let `mine` be the result of your kernel with tiles of 64, and compare it with
+# PyTorch's:
 
 # %% id="agree"
 query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))
@@ -523,9 +513,10 @@ theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=Tr
 print("the same output:", torch.allclose(guarded(mine), theirs, atol=1e-5))
 
 # %% [markdown] id="limits"
-# **Limits.** We counted the bytes of loads, as if nothing were cached, and measured no time. NumPy forgives what a GPU does not: it multiplies
-# tiles narrower than 16, rounds no factor to 11 binary digits, and runs the programs one after the other, where a GPU runs them in any order.
-# Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of our helpers.
+# **Limits.** We counted bytes as if nothing were cached, without queries and outputs, which are the same in both, and measured no time. NumPy
+# forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary digits, and runs the programs one after
+# the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the
+# place of our helpers. The last cell checks all formulas, also the four in *Deeper*.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")
@@ -554,7 +545,8 @@ verify_lesson("kernels")
 # ## Deeper: how much can two units save?
 #
 # In a GPU products and exponentials run on different units. Let $N > 1$ tiles take $t_1$ each on the first and $t_2$ on the second, and let
-# the products of the next tile not wait for the exponentials of this one:
+# the products of the next tile not wait for the exponentials of this one. (A product with values waits for its weights, so we count it among
+# the products of a later tile. This changes only the first and the last tiles.)
 #
 # $$t(N) = t_1 + (N - 1)\, \max(t_1, t_2) + t_2 \;<\; N\, (t_1 + t_2) \label{overlapped-tile-time}$$
 
@@ -562,13 +554,23 @@ verify_lesson("kernels")
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# With many tiles the slower unit alone sets the pace. So at most half of the time is saved, and only if both take the same time. For this
-# the package's kernel computes the scores of the next tile before it uses the weights of this one. It also saves work on the second unit,
-# which computes powers of 2:
+# With many tiles the slower unit alone sets the pace. So at most half of the time is saved, and only if both take the same time. For this the
+# package's kernel computes the scores of the next tile before it uses the weights of this one. It also saves one multiplication per score:
 #
 # $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \label{exponential-in-base-two}$$
 #
-# `tl.exp` multiplies each score by $\log_2 e$ first. In half precision the package puts this factor into the scale of the scores.
+# `tl.exp` multiplies each number by $\log_2 e$ first. For half-precision inputs the package puts this factor into the scale of the scores.
+
+# %% [markdown] id="package-changes"
+# The course's own kernel, `flash_forward` in `attn_course/gpu`, is your last rung with a few changes:
+#
+# | yours | the course's |
+# |---|---|
+# | tiles of `B` by `B` | at most 128 queries by 64 keys, since all tiles of a program must fit on the chip |
+# | `tl.exp(s - new)` | for half-precision inputs `tl.exp2(s - new)`, with the factor in the scale |
+# | one tile after the other | the next tile's scores are computed before this tile's product with its values |
+# | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
+# | one head | the grid counts heads too, and several heads of queries may share one head of keys |
 
 # %% [markdown] id="backward"
 # ## Deeper: why may two runs differ in their last bits?
@@ -582,8 +584,8 @@ print(one + large - large, large - large + one)
 
 # %% [markdown] id="two-kernels"
 # The package has two kernels instead. In one, a program owns a block of keys and lets the queries pass by, {eq}`key-gradient-in-blocks`. In
-# the other it owns a block of queries. So no two programs add to the same place, and all runs give the same bits. The price is that each
-# kernel computes $S$ and $dP$ for itself, which makes seven products where five are needed:
+# the other it owns a block of queries. So no two programs add to the same place, and all runs with the same sizes and tiles on one GPU give
+# the same bits. The price is that each kernel computes $S$ and $dP$ for itself, which makes seven products where five are needed:
 #
 # $$\begin{gathered}
 # F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \\

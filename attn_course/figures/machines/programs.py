@@ -34,7 +34,7 @@ def programs(n: int, block: int) -> None:
         drawing.text((middle + 8, 120), "load", anchor="start")
         drawing.text((middle + 8, 228), "store", anchor="start")
     blocks = "; ".join(f"program {each} has {each * block} to {min(n, (each + 1) * block) - 1}" for each in range(count))
-    tail = f" The last block ends {rest} addresses behind the arrays. They are hatched, and the mask leaves them out." if rest else ""
+    tail = f" The last block ends {rest} addresses beyond the arrays. They are hatched, and the mask leaves them out." if rest else ""
     told = f"Each program loads a block of {block} numbers of x and of y, adds them, and stores a block of out."
     drawn = drawing.finish(
         title=f"{count} programs share {n} numbers",

@@ -102,7 +102,7 @@ def read_on(x: np.ndarray) -> np.ndarray:
     return np.stack([behind[start : start + x.shape[1] + padded] for start in range(0, x.size, x.shape[1])])
 
 
-READ_ON = "a row reads on into the next, and the last one behind the array: the load needs `mask=j < n`"
+READ_ON = "a row reads on into the next, and the last one beyond the array: the load needs `mask=j < n`"
 NO_OTHER = "what a load without `other` brings where its mask leaves a number out may be anything; the check makes it infinity"
 ONE_PROGRAM = "the first row is right and the others are NaN: the grid has one program for each row, and each stores at `out + row`"
 
@@ -163,10 +163,10 @@ my_row_max = rung(
     "row-maximum-kernel",
     "The largest number of a row",
     entry="my_row_max",
-    minutes=3,
+    minutes=2,
     asks="""
-        `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$. Write the whole kernel, in the way of the last one. All
-        numbers of a row may be negative {case}`1 by 5`, down to $-300$ {lowest}`-300`.
+        `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$. One program takes one row, in blocks of
+        `B` = 16. All numbers of a row may be negative {case}`1 by 5`, down to $-300$ {lowest}`-300`.
     """,
     difficulty=1,
     trains="what a masked load must put in the place of nothing",
@@ -188,7 +188,7 @@ my_row_max = rung(
         Wrong("only the last block", lambda x: last_block(x).max(axis=1), "the maximum must live through the loop"),
     ],
     hints="""
-        Take the kernel that sums a row. Which three of its lines have to change?
+        Take the kernel that sums a row. Which of its numbers have to change?
         What changes no maximum? It stands before the loop, and in the place of what is not there.
         Load with `other=float("-inf")`, and then `m = tl.maximum(m, tl.max(block, 0))`.
     """,
@@ -196,15 +196,15 @@ my_row_max = rung(
     solution="""
         @triton.jit
         def row_max(x, out, n, B: tl.constexpr):
-            ### BEGIN SOLUTION
             row = tl.program_id(0)
+            ### BEGIN SOLUTION
             m = float("-inf")
             for start in range(0, n, B):
                 j = start + tl.arange(0, B)
                 block = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
                 m = tl.maximum(m, tl.max(block, 0))
-            tl.store(out + row, m)
             ### END SOLUTION
+            tl.store(out + row, m)
 
 
         def my_row_max(x):
@@ -258,7 +258,7 @@ my_average = rung(
     "softmax-average-kernel",
     "The state in a loop",
     entry="my_average",
-    minutes=5,
+    minutes=4,
     asks=r"""
         `my_average(x, values)` returns for each row of scores `x` $(r, n)$ the average of `values` $(n,)$ under the softmax of the row. One
         program goes through one row once, in blocks of 16. Scores lie between $-300$ and 300 {lowest}`-300`. Later
@@ -285,7 +285,7 @@ my_average = rung(
         Wrong(
             "a load without its mask or `other`",
             lambda x, values: np.where(len(values) % BLOCK, np.nan, _average(x, values)),
-            "behind the end of a row and of `values` anything may stand, also NaN: both loads need `mask=j < n` and `other`",
+            "beyond the end of a row and of `values` anything may stand, also NaN: both loads need `mask=j < n` and `other`",
         ),
         Wrong(
             "the maximum of the block alone",
@@ -347,10 +347,10 @@ my_product = rung(
     "first-dot-kernel",
     "A first product",
     entry="my_product",
-    minutes=4,
+    minutes=3,
     asks=r"""
-        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Write the whole kernel. Each program multiplies 16 rows of
-        `x` with the whole of `w`. The last program may have fewer rows {case}`37 by 32`.
+        `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program multiplies 16 rows of `x` with the whole of
+        `w`, and the last program may have fewer rows {case}`37 by 32`.
     """,
     difficulty=2,
     trains="blocks of addresses with two axes, and tl.dot",
@@ -370,9 +370,9 @@ my_product = rung(
         Wrong("the rows averaged", lambda x, w: np.full((len(x), 16), (x @ w).mean()), "each row of the result belongs to one row of x"),
     ],
     hints="""
-        Which rows of `x` belong to this program? And which rows of `w` does it need?
-        `i = tl.program_id(0) * B + tl.arange(0, B)` numbers its rows of `x`; those of `w` are `tl.arange(0, K)`.
-        Load both with `load_rows`, then `store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)`.
+        Which rows of `x` belong to this program?
+        `i = tl.program_id(0) * B + tl.arange(0, B)` numbers its rows of `x`.
+        Load them with `a = load_rows(x, i, r, K)`, then `store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)`.
     """,
     why="The product of a block of rows is that block of the product, so no program needs another.",
     solution="""
@@ -390,10 +390,10 @@ my_product = rung(
 
         @triton.jit
         def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
+            b = load_rows(w, tl.arange(0, K), K, N)
             ### BEGIN SOLUTION
             i = tl.program_id(0) * B + tl.arange(0, B)
             a = load_rows(x, i, r, K)
-            b = load_rows(w, tl.arange(0, K), K, N)
             store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)
             ### END SOLUTION
 
@@ -518,7 +518,7 @@ my_attention = rung(
     "attention-kernel",
     "Attention, forward",
     entry="my_attention",
-    minutes=5,
+    minutes=4,
     asks=r"""
         `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is 16 or a
         larger power of 2, and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16
@@ -623,7 +623,7 @@ def _turned_round(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.n
 
 def _causal_cases(rng: np.random.Generator) -> list[Case]:
     query, key, value = rng.normal(size=(3, 37, 16))
-    value[32:] = np.nan  # the last block, which only its own queries may load
+    value[32:] = np.nan  # the last block, which only its own queries may use
     behind = Case("NaN behind the diagonal", query=query, key=key, value=value)
     return [*heads((20, 20, 16), (37, 37, 16), (5, 5, 32), (1, 1, 32))(rng), behind]
 
@@ -632,12 +632,12 @@ my_causal = rung(
     "causal-attention-kernel",
     "Causal, in two parts",
     entry="my_causal",
-    minutes=7,
+    minutes=6,
     asks=r"""
         `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, so `r` and `n` are equal, and
-        query $i$ sees the keys $j \le i$. Write the whole kernel; begin with a copy of `forward`. The loop takes the tiles below the
-        diagonal, without a mask. Behind the loop comes the tile on the diagonal, with the mask. Tiles above it are not loaded
-        {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
+        query $i$ sees the keys $j \le i$. The loop takes the tiles below the diagonal, without a mask. After the loop comes the
+        tile on the diagonal, with the mask. The values of tiles above it are not used {case}`NaN behind the diagonal`. Scores may be as
+        low as $-320$ {lowest}`-320`.
     """,
     equation="causal-tile-share",
     difficulty=3,
@@ -646,9 +646,9 @@ my_causal = rung(
     judged_by=_causal,
     slips=[
         Wrong(
-            "blocks above the diagonal loaded",
+            "blocks above the diagonal used",
             lambda query, key, value: np.where(np.isnan(value).any(), np.nan, _causal(query, key, value)),
-            "a block that no query sees is loaded: its weights are 0, and 0 times NaN is NaN",
+            "the values of a block that no query sees are multiplied: its weights are 0, and 0 times NaN is NaN",
         ),
         Wrong("no mask", _attention, "every query sees every key"),
         Wrong(
@@ -680,13 +680,13 @@ my_causal = rung(
     solution="""
         @triton.jit
         def causal(query, key, value, out, n, scale, D: tl.constexpr, B: tl.constexpr):
-            ### BEGIN SOLUTION
             first = tl.program_id(0) * B
             i = first + tl.arange(0, B)
             q = load_rows(query, i, n, D)
             m = tl.full([B, 1], float("-inf"), tl.float32)
             row_sum = tl.zeros([B, 1], tl.float32)
             acc = tl.zeros([B, D], tl.float32)
+            ### BEGIN SOLUTION
             for start in range(0, first, B):
                 j = start + tl.arange(0, B)
                 k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
@@ -696,8 +696,8 @@ my_causal = rung(
             s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
             s = tl.where(i[None, :] <= i[:, None], s, float("-inf"))
             m, row_sum, acc = update(m, row_sum, acc, s, v)
-            store_rows(out, i, n, acc / row_sum, D)
             ### END SOLUTION
+            store_rows(out, i, n, acc / row_sum, D)
 
 
         def my_causal(query, key, value):

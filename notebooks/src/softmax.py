@@ -470,7 +470,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights move fastest? Try it on this card:
+# faster than $T$. At which $T$ do the weights of this card move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()

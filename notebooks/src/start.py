@@ -26,7 +26,7 @@ for token, share in zip(tokens, head[it], strict=True):
 
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model only learned from
-# texts. But is "cat" just popular? Whom does each word look at?
+# texts. But is "cat" just popular? Which words does each word look at?
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures

@@ -17,7 +17,7 @@ LESSONS = Path(attn_course.__file__).parent / "lessons"
 CARDS = {script.stem: script.with_suffix("") for script in sorted(LESSONS.glob("*/explorables/*.js"))}
 
 
-WITHOUT_SLIDERS = {"looks"}  # it has buttons only
+WITHOUT_SLIDERS = {"looks"}  # its words are its controls; its script makes them, see tests/figures/test_start.py
 
 
 class Shown(list):

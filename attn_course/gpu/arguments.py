@@ -1,11 +1,15 @@
 """What kernels are launched with, made of the tensors and options of a call."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import torch
 
 from attn_course.gpu.layout import ALIGNED, FARTHEST
 
+Table: TypeAlias = torch.Tensor | None
+Options: TypeAlias = tuple[Table, Table, Table, Table, int | None, int | None, float, float | None]
+"""mask, lows, highs, lengths, low, high, scale, softcap"""
 LOG2_E = 1.4426950408889634
 LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
 
@@ -47,27 +51,17 @@ def rows_of(tensor: torch.Tensor, unit: int = ALIGNED) -> Any:
     return Rows(tuple(stride // unit for stride in tensor.stride()[:-1]), tensor)
 
 
-def arguments(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    lows: torch.Tensor | None,
-    highs: torch.Tensor | None,
-    lengths: torch.Tensor | None,
-    low: int | None,
-    high: int | None,
-    scale: float,
-    softcap: float | None,
-    unit: int = ALIGNED,
-) -> tuple[Any, tuple[int, ...], Any]:
-    """Return what kernels are launched with: `tiles.Call`, the numbers `tiles.COUNTS`, and `tiles.Kind`."""
+def arguments(tensors: Iterable[torch.Tensor], options: Options, unit: int = ALIGNED) -> tuple[Any, tuple[int, ...], Any]:
+    """Return what kernels are launched with: `tiles.Call`, the numbers `tiles.COUNTS`, and `tiles.Kind`. `tensors`: query, key, value."""
     from attn_course.gpu import tiles
 
+    query, key, value = tensors
+    mask, lows, highs, lengths, low, high, scale, softcap = options
     mask, mask_strides, mask_kind = mask_arguments(mask)
     slope, bound, scores = scores_by(query.dtype, scale, softcap, mask_kind)
-    rows = (rows_of(tensor, unit) for tensor in (query, key, value))
-    call = tiles.Call(*rows, tiles.Rows(mask_strides, mask), lows, highs, lengths, slope, bound, scale)
+    query_rows, key_rows, value_rows = (rows_of(tensor, unit) for tensor in (query, key, value))
+    mask_rows = tiles.Rows(mask_strides, mask)
+    call = tiles.Call(query_rows, key_rows, value_rows, mask_rows, lows, highs, lengths, slope, bound, scale)
     kind = tiles.Kind(
         GROUP=query.shape[1] // key.shape[1], D_K=query.shape[-1], D_V=value.shape[-1], **scores, MASK=mask_kind,
         LOW=(low, lows) != (None, None), HIGH=(high, highs) != (None, None), ACC=tiles.ACCUMULATORS[accumulator(query.dtype)],

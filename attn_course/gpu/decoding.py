@@ -4,11 +4,10 @@ No choice looks at the batch, so that a request has the same bits alone and besi
 """
 
 from functools import cache
-from typing import Any
 
 import torch
 
-from attn_course.gpu.arguments import arguments, rows_of
+from attn_course.gpu.arguments import Options, arguments, rows_of
 from attn_course.gpu.configurations import LARGE, Configuration, configuration
 from attn_course.gpu.layout import packed, steps_of
 
@@ -65,7 +64,7 @@ def multiprocessors(device: torch.device) -> int:
 
 def launch(
     tensors: tuple[torch.Tensor, ...],  # query, key, value
-    options: tuple[Any, ...],  # mask (not a float one), lows, highs, lengths, low, high, scale, softcap
+    options: Options,  # no mask of floats
     tile: Configuration,
     keys: int,
     output: torch.Tensor,
@@ -80,7 +79,7 @@ def launch(
 
     rows = [packed(tensor, unit=1) for tensor in tensors]
     unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
-    call, counts, kind = arguments(*rows, *options, unit=unit)
+    call, counts, kind = arguments(rows, options, unit)
     rest = d_latent and kind.D_K - d_latent
     if d_latent:
         kind = kind._replace(D_K=d_latent, D_V=d_latent)

@@ -67,7 +67,7 @@ def flash_forward(
         return output.zero_(), lse.fill_(-torch.inf), rest.zero_()
     batch, heads, q_len, d_k = query.shape
     kv_len, d_v = value.shape[2:]
-    how = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     keys = decoding.keys_met(low, high, q_len, kv_len)
     chosen = configuration("forward", d_k, d_v, query.dtype, **how)
     group = heads // key.shape[1]
@@ -77,7 +77,7 @@ def flash_forward(
             tile = decoding.tile_for(q_len * group, d_k, d_v, query.dtype, **how)
             natural = decoding.launch((query, key, value), options, tile, keys, output, lse)
             return output, lse, rest.zero_() if natural else rest
-        call, counts, kind = arguments(*map(packed, (query, key, value)), *options)
+        call, counts, kind = arguments(map(packed, (query, key, value)), options)
         results = [rows_of(output), lse, rest]
         read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
         _launch_twice(kernels.flash_forward, batch * heads, blocks, read, chosen, call, results, counts, kind)
@@ -133,8 +133,8 @@ def flash_backward(
     output, d_output = packed(output), packed(d_output)
     batch, heads, q_len, d_k = query.shape
     kv_len, d_v = value.shape[2:]
-    how = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
-    call, counts, kind = arguments(*map(packed, (query, key, value)), *options)
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
+    call, counts, kind = arguments(map(packed, (query, key, value)), options)
     terms = row_kernels.Terms(rows_of(d_output), torch.empty_like(lse), rest, torch.empty_like(lse))
     with torch.cuda.device_of(query):
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](

@@ -245,10 +245,10 @@ figures.weights_by(maps, words)
 # ## Does your function run a language model?
 #
 # SmolLM2-135M continues a text, one token (a word or part of one) at a time. Each of its 30 layers makes queries for nine heads, and keys
-# and values that every three of them share, with matrices that it has learned. Then it calls the function that we name. In the arrays the
+# and values for three groups of three heads, with matrices that it has learned. Then it calls the function that we name. In the arrays the
 # heads stand where the batch stood. It reads and writes token by token, and only the newest token asks, with one query of 64 numbers in
-# each head, so the queries have the shape (9, 1, 64). The keys and values of all $T_k$ tokens so far have the shape (9, $T_k$, 64). With
-# our start the scores stay below 21 in size, so no power overflows.
+# each head, so the queries have the shape (9, 1, 64). The keys and values of all $T_k$ tokens so far, copied for each head of a group, have
+# the shape (9, $T_k$, 64). With our start the scores stay below 21 in size, so no power overflows.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -304,7 +304,7 @@ verify_lesson("attention")
 # ## Summary
 #
 # - Attention is scores, a softmax of each row over the keys, and an average of the values.
-# - A number made by hand from unequal scores finds a wrong axis, and a changed second sentence finds a mixed batch. Try both tests on the attention of your
+# - A number made by hand can find a wrong axis, and a changed second sentence a mixed batch. Try both tests on the attention of your
 #   project, or on what a chatbot gives you. What passes both may still have other mistakes.
 #
 # Is the line wrong? Yes, and one number made by hand says so, while good pictures prove little. But how did the matrices of the
@@ -450,8 +450,9 @@ alive("attention-of-one-query")
 # %% [markdown] id="hold"
 # ## Deeper: what can one output hold of a long text?
 #
-# In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck and
-# used attention. But one output of attention is a vector of fixed length, too, however long the text. Must it change if a word goes?
+# In 2014 translation programs squeezed a sentence into one vector of fixed length. Bahdanau, Cho and Bengio suspected a bottleneck and used
+# attention. But one output of attention is a vector of fixed length, too, however long the text. Must it change if the value of a word is
+# wiped out?
 #
 # Keep the weights. If none is 0, all values but one may change freely, and that one makes up for them: 18 of our 21 numbers are free.
 

@@ -87,9 +87,9 @@ for seed in (2, 1, 0):
     print(f"2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one neighbour every time, in each start the one with the larger weight, and
-# almost always gives the same answer for the other, which is right at one place of eight. Here are the weights of the three heads (one,
-# then two) after the last start, averaged over the rings:
+# Two heads name both neighbours every time. One head names one neighbour every time, in each start the one with the larger weight on
+# average, and almost always gives the same answer for the other, which is right at one place of eight. Here are the weights of the three
+# heads (one, then two) after the last start, averaged over the rings:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # of the 1024 rings
@@ -117,13 +117,13 @@ figures.mixture_explorable()
 # the mixture by more, and outvotes the colour after. On the ring, we saw this as the same answer twice.
 
 # %% [markdown] id="why-both"
-# A wider head mixes vectors, and from the mixture, the linear map makes one number for each answer. Take that for "blue comes after" less
-# that for "red comes after". This *lead* of blue should be positive exactly where blue comes after. While the weights are fixed, only
-# matrices act on the vectors, so the lead is a sum over the places:
+# A wider head mixes vectors, and from the mixture, the linear map makes one number for each answer. Take the number for "blue comes after"
+# and subtract that for "red comes after". Where one of these two comes after, this *lead* of blue should be positive exactly for
+# blue. While the weights are fixed, only matrices act on the vectors, so the lead is a sum over the places:
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# Here $p_-$ is the weight of the place before, of colour $x$, and $p_+$ of the place after, of colour $y$. However wide the head is, $f(x)$
+# Here $p_-$ weighs the place before, of colour $x$, and $p_+$ the place after, of colour $y$. However wide the head is, $f(x)$
 # is one number: what the colour adds at the weight 1. The rest, $c$, stays the same while the other six places keep their colours.
 
 # %% [markdown] id="why-signs"
@@ -159,9 +159,9 @@ print("the same head, then a network:", named(train(deep, seed=0)(rings), rings)
 # apart.
 
 # %% [markdown] id="mixture"
-# So no colour is lost: a network can sort out the mixture. (A transformer has one behind each layer of attention.) But from places that
-# write in the same features, as on the ring, one head cannot do what several can: **hand several things over apart**, ready for a linear
-# map.
+# So no colour is lost: a network can sort out the mixture. (A transformer has one behind each layer of attention.) But with such weights,
+# and places that write in the same features, as on the ring, one head cannot do what several can: **hand several things over apart**, ready
+# for a linear map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -192,14 +192,14 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 
 # %% [markdown] id="small-heads"
-# The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, divided by the root of its width, 1. So the powers of $e$ are 1, 8
-# and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head gives "the"
-# the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$. One head of width 2 would score both words alike, with
+# The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, divided by the root of its width, 1. So the powers of $e$ are
+# 1, 8 and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head
+# gives "the" the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$. One head of width 2 would score both words alike, with
 # $\ln 8 / \sqrt{2}$, and mix them.
 
 # %% [markdown] id="columns"
-# With tokens as the rows of $X$, the queries are $X W_Q$. For $H$ heads, let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns. Each column
-# of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries is to give head $h$ a narrow matrix of its own, $W_Q^{(h)}$:
+# With tokens as the rows of $X$, the queries are $X W_Q$. For $H$ heads, let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns. Each
+# column of $X W_Q$ is $X$ times one column of $W_Q$, so to cut the queries is to give head $h$ a narrow matrix of its own, $W_Q^{(h)}$:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #

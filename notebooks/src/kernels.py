@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
-# Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this ladder
-# of small kernels the first is ours and the next eight are yours. At the end you see which tiles of values your last kernel
-# multiplies by.
+# Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this
+# ladder of small kernels the first is ours and the next eight are yours. At the end a picture shows which blocks of $V$ your last kernel
+# uses.
 #
 # **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere the course brings a
@@ -37,8 +37,8 @@ figures.machine()
 # ## Many programs, one block each
 #
 # A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
-# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus 1,
-# so a pointer plus a block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and
+# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus
+# 1, so a pointer plus a block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and
 # `tl.store` writes numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
 
 
@@ -51,8 +51,8 @@ def add(x, y, out, n, B: tl.constexpr):
 
 
 # %% [markdown] id="grid"
-# Each program adds a block of `B` numbers. `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, which must be
-# a power of 2. As 37 is no multiple of 16, the last program has addresses beyond the end:
+# Each program adds a block of `B` numbers. `tl.constexpr` marks what the compiler must know, such as the length of `tl.arange`, which must
+# be a power of 2. As 37 is no multiple of 16, the last program has addresses beyond the end:
 
 # %% id="add-picture"
 figures.programs(37, 16)
@@ -83,8 +83,8 @@ launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist(
 # %% [markdown] id="rows"
 # ## A row in a loop
 #
-# Now one program takes a whole row of a table $X$ with $n$ columns, and goes through it in blocks of 16. The rows lie in memory one after the
-# other. Counted from 0,
+# Now one program takes a whole row of a table $X$ with $n$ columns, and goes through it in blocks of 16. The rows lie in memory one after
+# the other. Counted from 0,
 #
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
@@ -191,11 +191,11 @@ check("repair-row-softmax", my_softmax)
 # ## The state of a row
 #
 # Now the scores of a row are given, and each key has one number as its value. Lesson {lesson}`flash` kept three numbers: the largest score
-# $m$ so far, the sum `row_sum` of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are multiplied
-# by $e^{m - m'}$.
+# $m$ so far, the sum `row_sum` of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are
+# multiplied by $e^{m - m'}$.
 #
-# A first block holds two keys with the scores 0 and 0 and the values 1 and 3. So $m = 0$, `row_sum` is 2 and `acc` is 4. In the second block
-# is one key, with the score $\ln 2$ and the value 9.
+# A first block holds two keys with the scores 0 and 0 and the values 1 and 3. So $m = 0$, `row_sum` is 2 and `acc` is 4. In the second
+# block is one key, with the score $\ln 2$ and the value 9.
 #
 # **Predict** the new state by hand. Divide `acc` by `row_sum`: that must be the average that the cell computes from all three at once.
 
@@ -245,9 +245,9 @@ check("softmax-average-kernel", my_average)
 # %% [markdown] id="tiles"
 # ## Tiles
 #
-# `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
-# addresses. A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers, and
-# `store_rows(array, i, length, block, D)` in the folded cell stores a block there:
+# `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile*
+# of addresses. A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers,
+# and `store_rows(array, i, length, block, D)` in the folded cell stores a block there:
 
 
 # %% id="load-rows-code"
@@ -265,8 +265,8 @@ def store_rows(array, i, length, block, D: tl.constexpr):
 
 
 # %% [markdown] id="dot-turn"
-# `tl.dot` multiplies two tiles, and needs at least 16 numbers along the axis that it sums. By default a GPU may round each factor to 11 binary
-# digits; `input_precision="ieee"` asks for full float32.
+# `tl.dot` multiplies two tiles, and needs at least 16 numbers along the axis that it sums. By default a GPU may round each factor to 11
+# binary digits; `input_precision="ieee"` asks for full float32.
 #
 # **Your turn.** {turn}`first-dot-kernel`
 
@@ -327,12 +327,12 @@ check("tile-of-scores-kernel", my_scores)
 # %% [markdown] id="forward"
 # ## Attention
 #
-# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile from
-# the large memory of the GPU. What a program computes, like the state, stays on the chip if it fits.
+# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile
+# from the large memory of the GPU. What a program computes, like the state, stays on the chip if it fits.
 
 # %% [markdown] id="update"
-# A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns of
-# `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys(B, D)`, in a folded cell, is the state before the first tile.
+# A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns
+# of `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys(B, D)`, in a folded cell, is the state before the first tile.
 
 
 # %% id="update-code"
@@ -398,9 +398,9 @@ check("attention-kernel", my_attention)
 # %% [markdown] id="causal"
 # ## Causal
 #
-# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. In a tile above the diagonal no
-# query sees a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the diagonal,
-# at the *edge* of what is seen, needs one.
+# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. In a tile above the diagonal
+# no query sees a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the
+# diagonal, at the *edge* of what is seen, needs one.
 #
 # 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are visited, which means not skipped, and how many need the mask.
 
@@ -408,12 +408,12 @@ check("attention-kernel", my_attention)
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-answer" tags=["answer"]
-# The first 4 queries visit one tile, the next 4 visit two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile that they visit lies
-# on the diagonal, so 6 need the mask.
+# The first 4 queries visit one tile, the next 4 visit two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile that they visit
+# lies on the diagonal, so 6 need the mask.
 
 # %% [markdown] id="causal-share"
-# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide $T$,
-# round $N$ up.) This share of them is visited, about half for large $N$:
+# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide
+# $T$, round $N$ up.) This share of them is visited, about half for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -480,8 +480,8 @@ figures.used_tiles(used)
 # %% [markdown] id="larger"
 # ## Larger tiles
 #
-# Does our kernel move fewer bytes than plain attention? For each visited tile it loads $B$ keys and $B$ values. If $B$ divides $T$ and a number
-# has $b$ bytes, the loads of all programs together are
+# Does our kernel move fewer bytes than plain attention? For each visited tile it loads $B$ keys and $B$ values. If $B$ divides $T$ and a
+# number has $b$ bytes, the loads of keys and values of all programs together are
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
@@ -501,8 +501,8 @@ for B in (16, 32, 64):
 # load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
 
 # %% [markdown] id="package-ours"
-# For this your kernel needs no new line, as `B` is an argument. Let `mine` be the result of your kernel with tiles of 64, and compare it with
-# PyTorch's:
+# For this your kernel needs no new line, as `B` is an argument. Let `mine` be the result of your kernel with tiles of 64, and compare it
+# with PyTorch's:
 
 # %% id="agree"
 query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))
@@ -545,8 +545,8 @@ verify_lesson("kernels")
 # ## Deeper: how much can two units save?
 #
 # In a GPU products and exponentials run on different units. Let $N > 1$ tiles take $t_1$ each on the first and $t_2$ on the second, and let
-# the products of the next tile not wait for the exponentials of this one. (A product with values waits for its weights, so we count it among
-# the products of a later tile. This changes only the first and the last tiles.)
+# the products of the next tile not wait for the exponentials of this one. (A product with values waits for its weights, so we count it
+# among the products of a later tile. This changes only the first and the last tiles.)
 #
 # $$t(N) = t_1 + (N - 1)\, \max(t_1, t_2) + t_2 \;<\; N\, (t_1 + t_2) \label{overlapped-tile-time}$$
 
@@ -554,8 +554,9 @@ verify_lesson("kernels")
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# With many tiles the slower unit alone sets the pace. So at most half of the time is saved, and only if both take the same time. For this the
-# package's kernel computes the scores of the next tile before it uses the weights of this one. It also saves one multiplication per score:
+# With many tiles the slower unit alone sets the pace. So at most half of the time is saved, and only if both take the same time. For this
+# the package's kernel computes the scores of the next tile before it uses the weights of this one. It also saves one multiplication per
+# score:
 #
 # $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \label{exponential-in-base-two}$$
 #

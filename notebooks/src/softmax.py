@@ -176,8 +176,8 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# So the squared error waits, and the longer the smaller the weight of the right token is. Why? We begin with cross-entropy, which won. The
-# logarithm in cross-entropy undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
+# So the squared error waits, and here the longer the smaller the weight of the right token is. Why? We begin with cross-entropy, which won.
+# The logarithm in cross-entropy undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
 # $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
 # log-sum-exp**:
 #
@@ -211,10 +211,9 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all of what "tired" gets.
 
 # %% [markdown] id="jacobian"
-# The six tokens other than "tired" pay in proportion to their weights. To see why, take the logarithm again,
-# $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by
-# {eq}`lse-gradient`. So $\ln s_i$ has the slope $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ over
-# $s_i$,
+# The six tokens other than "tired" pay in proportion to their weights. To see why, take the logarithm again, $\ln s_i = z_i -
+# \mathrm{lse}(z)$, and raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln
+# s_i$ has the slope $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #

@@ -25,8 +25,8 @@ for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model only learned from
-# texts. But is "cat" just popular? Which words does each word look at?
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model learned from texts. Is "cat"
+# just popular? Which words does each word look at?
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures

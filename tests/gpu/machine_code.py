@@ -159,7 +159,7 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     query, key = (torch.empty(1, heads, 8, d + rest, dtype=kept) for heads in (group, 1))
     mask = torch.empty(1, 1, 8, 8, dtype=torch.bool if kind == "bool" or which == "decode" else kept) if is_masked else None
     high = 0 if kind in ("causal", "capped", "careful") else None
-    call, counts, compiled_for = arguments(query, key, key, mask, None, None, None, None, high, 1.0, 1.0 if kind == "capped" else None)
+    call, counts, compiled_for = arguments((query, key, key), (mask, None, None, None, None, high, 1.0, 1.0 if kind == "capped" else None))
     matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
     terms, partial = Terms(matrix, numbers, numbers, numbers), rows_of(numbers.expand(1, 1, 1, 1, 1))
     kernel, before, after = {

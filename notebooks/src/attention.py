@@ -7,7 +7,7 @@
 # attn = attn.softmax(dim=1)
 # ```
 #
-# Should `dim`, the axis, be 2? The reader had trained a model that draws, with either axis, and reported pictures about equally good.
+# Should `dim`, the axis, be 2? The model, which draws, seemed to work. Trained later with either axis, it scored about the same.
 # **Is the line wrong, and how would you know?**
 #
 # You work attention out by hand, write it for batches, put the line on trial, and let your own function write English.

@@ -393,9 +393,9 @@ verify_lesson("gradients")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# The gradient of a score is its weight, times what this weight costs above the mean of its row. So a step teaches attention to look at
-# words whose weight costs less than the mean and is not tiny: query and key each gain a piece of the other. Such pieces are handed on, and
-# so "curious" found a cat that it had never met.
+# The gradient of a score is its weight, times what this weight costs above the mean of its row. Where a weight costs less than the mean,
+# query and key each gain a piece of the other, and the more, the larger the weight is. So a step pulls the query towards such words, and
+# the pieces are handed on: "curious" found a cat that it had never met.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 

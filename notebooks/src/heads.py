@@ -363,8 +363,8 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
     print(f"silent: {silent:28}", (100 * record.values("silenced", silent)).round())
 
 # %% [markdown] id="real-notice"
-# Without head 0 it is at most 12 %, and without the eight others of its layer at least 39 %. So these copies need head 0 far more than the
-# other eight together.
+# Without head 0 it is less than 13 %, and without the eight others of its layer more than 38 %. So these copies need head 0 far more than
+# the other eight together.
 #
 # Now choose a list and heads yourself. The cell writes the list twice and begins again. Try `silent = []` first: some lists the model does
 # not repeat at all.
@@ -424,7 +424,7 @@ verify_lesson("heads")
 
 # %% [markdown] id="narrow"
 # Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into
-# $d_v$ directions at most, and all together into $H d_v$, if there are so many:
+# $d_v$ directions at most, and all together, with the same weights in each, into $H d_v$, if there are so many:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$

@@ -151,6 +151,7 @@ check("row-maximum-kernel", my_row_max)
 # %% [markdown] id="max-turn-ours" tags=["ours"]
 # ```python
 #     m = float("-inf")
+#
 #         block = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
 # ```
 

@@ -77,8 +77,8 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (A long row, one query with many random
-# keys, has about the same variance.)
+# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. (If $d_k$ is large, a long row, one query
+# with many random keys, has about the same variance.)
 
 # %% id="usual-code"
 rng = np.random.default_rng(5)
@@ -290,8 +290,7 @@ for name in ("silent", "loud"):
         print(f"{name} and {found} {kind.mean():.0%}, cosine {cosine[kind].mean():.2f}")
 
 # %% [markdown] id="lesson-answer"
-# **So a right query still teaches what all queries need, and teaches it as well silent as loud. A wrong query teaches little of it.** And
-# most silent queries are right. (In equal numbers, too, it seems to pay more to lift right ones: section {section}`measured`.)
+# **So for its length, the gradient of a right query points much better to what all queries need than that of a wrong one, silent or loud. But a silent one is too short to be heard, until it is lifted.** And over the whole training, most silent queries are right. (In equal numbers, too, it seems to pay more to lift right ones: section {section}`measured`.)
 
 # %% [markdown] id="culprit"
 # So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. Giving the silent queries the mean length
@@ -545,7 +544,7 @@ for factor in (1, 100):  # of W_Q
 # ## Deeper: more controls, other widths, and the twin's step
 #
 # Without the root, we may also *lower* the gradients above the mean length to it, *pass on* each length to the next query, so that they
-# stay as unequal as they are but none is silent for long, or make all lengths *equal*. With the root we may *mute* half of them:
+# stay as unequal as they are, but chance decides which is short, or make all lengths *equal*. With the root we may *mute* half of them:
 
 
 # %% id="controls-code"

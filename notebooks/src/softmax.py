@@ -58,8 +58,7 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count: the ratio of
-# two weights may depend only on the lead of one token over the other. If token $i$ leads token $j$ by $x = z_i - z_j$, its weight must be
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count: the ratio of two weights may depend only on the lead of one token over the other, not on a third. If token $i$ leads token $j$ by $x = z_i - z_j$, its weight must be
 # $f(x)$ times that of $j$, with one positive function $f$ for all pairs and scores. "Cat" leads "because" by 4, and "because" leads "it" by
 # 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
@@ -217,7 +216,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
-# A weight near 0 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This is what holds up the squared error.
+# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This is what holds up the squared error.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -250,22 +249,22 @@ check("pull-back-one-row", my_pull)
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 #
-# So the slope along a score is the weight of its token, times how far $g_j$ lies above the average slope $\bar g$ (or below, with a minus).
+# So the slope along a score is the weight of its token, times the difference of $g_j$ and the average slope $\bar g$.
 
 # %% [markdown] id="two-models"
 # **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. In an undecided
 # model $s = (0.5, 0.5)$ and $g = (0.5, -0.5)$. The average of $g$ is 0, so the slope along the second score is
 # $0.5 \cdot (-0.5 - 0) = -0.25$.
 #
-# Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is
-# $0.99 \cdot 0.99 - 0.01 \cdot 0.99 = 0.9702$, and the slope along the second score $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes
-# along the weights have doubled, and yet the slope along the score is 13 times smaller, because the weight 0.01 stands in front.
+# Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 =
+# 0.9702$, and the slope along the second score $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes along the weights have doubled, yet that
+# along the score is 13 times smaller, because the weight 0.01 stands in front.
 
 # %% [markdown] id="riddle-solved"
-# This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in
-# front.  Cross-entropy has $g_y = -1 / s_y$
-# and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**,
-# however small it is.
+# This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in front.
+# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.)  Cross-entropy has $g_y = -1 /
+# s_y$ and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight
+# cancels**, however small it is.
 
 # %% [markdown] id="own"
 # ## A loss of your own

@@ -392,9 +392,9 @@ for i, j in pairs:
 
 # %% [markdown] id="own-real"
 # Now put a sentence of your own into `words`, such as `the cup fell because it was full`, and change `meant`. Give the pronoun `numbers`
-# that are not all 0 (two pronouns whose numbers are equal, or multiples of each other, look for the same word), and let the noun alone have
-# the largest number in one column, say 2. Words without numbers are all 0. So if another word has `[0, 2, 0]`, a cup of `[0, 1, 0]` never
-# wins, because its score lies halfway between theirs and that of `[0, 2, 0]`.
+# that are not all 0 (two pronouns whose numbers are equal, or positive multiples of each other, look for the same word), and let the noun
+# alone have the largest number in one column, say 2. Words without numbers are all 0. So if some word has none and another has `[0, 2, 0]`,
+# a cup of `[0, 1, 0]` never wins, because its score lies halfway between theirs and that of `[0, 2, 0]`.
 #
 # And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave
 # "tree" 0.93. (The model cuts a word like "suitcase" in two; we add both shares.)

@@ -5,14 +5,15 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 56 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
-# ## One result, two running times
+# ## One result, three running times
 #
-# The course stored how long two programs took for the same attention, three times each, on one thread of a CPU. *Eager* is the formula step
-# by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# The course stored how much time of one CPU thread the same attention takes: the best of three calls, for three draws of the numbers.
+# *Eager* is the formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager_in_use* takes the same steps, but writes into tables that
+# were there before. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -20,13 +21,15 @@ import numpy as np
 from attn_course.lessons.flash.experiments import ROOFLINE
 
 record = ROOFLINE.load()
-for name in ("eager", "sdpa"):  # 4096 positions, 16 features
+for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
     milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
-    print(f"{name:5}", milliseconds.round(), "ms")
+    print(f"{name:12}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (At 64 and 128 features the gap was smaller.) Eager
-# stores the scores (before and after the scale) and the weights, and sdpa never does. In our drawing of attention, these tables are lit:
+# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (At 64 and 128 features it took about a third and a
+# half.) Eager stores three tables: the scores, the scaled scores and the weights. Sdpa stores none of them if $Q$, $K$ and $V$ have four
+# axes, as they had here. More than 80 of the 103 ms between the two go into getting memory for new tables, since eager is that much faster
+# with tables that were there before. In our drawing of attention, the three tables are lit:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -35,7 +38,8 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Section {section}`roof` asks what they cost.
+# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Section {section}`roof` asks about
+# the other 20 ms.
 #
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
 # its denominator needs the whole row of scores before we know a single weight.
@@ -106,10 +110,10 @@ my_step = ...  # your function
 check("fold-in-a-block", my_step)
 
 # %% [markdown] id="step-goes-on"
-# The lesson goes on with your function, or with this one. (While yours fails its check, put the dots back.)
+# The lesson goes on with your function, or with that of the folded cell. (While yours fails its check, put the dots back.)
 
 
-# %% id="step-ours"
+# %% id="step-ours" tags=["hide-input"]
 def ours(row_max, row_sum, acc, scores, value):
     new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
     factor, p = np.exp(row_max - new_max), np.exp(scores - new_max)
@@ -159,19 +163,22 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# How many bytes is that? For the 4096 positions and 16 features of section {section}`hook`, plain attention moves 268 MB for its tables
-# alone: it writes the scores and the weights, and reads both back. And the tiles, in all?
+# How many bytes is that? Take the 4096 positions and 16 features of section {section}`hook`. Plain attention that scales while it
+# multiplies has two tables, not eager's three, and moves 268 MB to write them and read them back. One pass over all keys and values moves
+# half a megabyte. **Predict** how many megabytes tiles of 8 queries move.
 
-# %% id="tiles-count"
+# %% id="tiles-count" tags=["predicted"]
 T, d = 4096, 16
 for B_q in (8, 64, 512):
     numbers = T * (2 * d + 1) + T / B_q * T * 2 * d
     print(f"{B_q:3} queries in a tile: {4 * numbers / 1e6:3.0f} MB")
 
+# %% [markdown] id="tiles-answer" tags=["answer"]
+# All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB, as much as the two tables. So tiles of 8 queries save
+# nothing. The larger the tile of queries, the fewer the passes. So, for the bytes, $B_q$ should be as large as the fast memory allows.
+# $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
+
 # %% [markdown] id="tiles-play"
-# Tiles of 8 queries save nothing. The larger the tile of queries, the less often all keys and values pass, so $B_q$ should be as large as
-# the fast memory allows. $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
-#
 # Press play. Then put more queries in a tile. Which bar shrinks?
 
 # %% id="explorable"
@@ -181,16 +188,15 @@ figures.tiles_explorable()
 # ## Does a real model notice?
 #
 # We feed SmolLM2, the language model of lesson {lesson}`start`, one token at a time. So each of the 9 heads in each of its 30 layers asks
-# with one query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by the loop above, with one
-# key in a tile:
+# with one query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by `forward` in every head,
+# with one key in a tile:
 
-# %% id="real-load" tags=["live"]
+# %% id="real-load" tags=["live", "hide-input"]
 from attn_course import language_model
 
 model = language_model()
 
 
-# %% id="real-tokens"
 def my_flash(query, key, value, step=step):
     heads = zip(query, key, value, strict=True)
     return np.stack([forward(*head, B_q=1, B_k=1, step=step)[0] for head in heads])
@@ -201,6 +207,7 @@ def next_tokens():
     return {token: round(probability, 3) for token, probability in found.items()}
 
 
+# %% id="real-tokens"
 print(next_tokens())
 model.attend = my_flash
 print(next_tokens())
@@ -222,8 +229,8 @@ if model.is_here:
     print(next_tokens())
 
 # %% [markdown] id="real-broken"
-# The probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. So here the next word does not give the
-# bug away, and we compare numbers.
+# In the model, the probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. So here the next word does
+# not give the bug away, and we compare numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
@@ -239,7 +246,7 @@ if model.is_here:
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
 # The factors are the softmax of the $L^{(c)}$, and they sum to 1. For the first two keys of section {section}`row`, each as a part,
-# $z^{(c)}$ is 8 and 4, and $L^{(c)}$ is 0 and $\ln 3$. So $z = \frac14 \cdot 8 + \frac34 \cdot 4 = 5$, as in the one pass. This is
+# $z^{(c)}$ is 8 and 4, and $L^{(c)}$ is 0 and $\ln 3$. So $z = \frac{1}{4} \cdot 8 + \frac{3}{4} \cdot 4 = 5$, as in the one pass. This is
 # *Flash-Decoding* (Dao and others, 2023).
 
 # %% [markdown] id="backward"
@@ -252,16 +259,20 @@ if model.is_here:
 
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson {lesson}`gradients`.
-# (The output itself stays $z$.) By {eq}`gradient-of-scores` we take what key $j$ costs, $dP_{ij} = dO_i \cdot v_j$, subtract the mean cost
-# under the weights of query $i$, $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and multiply by the weight: $dS_{ij} = p_{ij}\, (dP_{ij} -
-# \delta_i)$. **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and the values 8, 4, 2, if $dO = 1$.
+# (The output itself stays $z$.) What key $j$ *costs* query $i$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. If
+# score $j$ rises, weight $j$ rises at the rate $p_{ij}\, (1 - p_{ij})$, and any other weight $l$ falls at the rate $p_{il}\, p_{ij}$. These
+# rates times the costs sum to {eq}`gradient-of-scores`, $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$, where the mean cost is
+# $\delta_i = \sum_l p_{il}\, dP_{il}$.
+
+# %% [markdown] id="backward-predict"
+# **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and the values 8, 4, 2, if $dO = 1$.
 
 # %% id="backward-row" tags=["predicted"]
 p, v = np.array([1, 3, 2]) / 6, np.array([8, 4, 2])
 print((p * (v - p @ v)).round(3))
 
 # %% [markdown] id="backward-answer" tags=["answer"]
-# The values cost 8, 4 and 2, and their mean cost is 4. So $dS = (\frac16 \cdot 4,\; \frac36 \cdot 0,\; \frac26 \cdot (-2)) =
+# The keys cost 8, 4 and 2, and their mean cost is 4. So $dS = (\frac16 \cdot 4,\; \frac36 \cdot 0,\; \frac26 \cdot (-2)) =
 # (\frac23, 0, -\frac23)$.
 
 # %% [markdown] id="backward-mean"
@@ -276,7 +287,7 @@ my_d_scores = ...  # your function
 check("gradient-of-a-tile", my_d_scores)
 
 
-# %% id="backward-deltas"
+# %% id="backward-deltas" tags=["hide-input"]
 def d_scores_ours(scores, value, d_output, output, lse):
     p = np.exp(scores - lse)
     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
@@ -387,9 +398,7 @@ verify_lesson("flash")
 bandwidth = np.median(record.values("copy_bytes_per_s"))
 peak = np.median(record.values("product_flops_per_s"))
 tables = 3 * 2 * 4 * 4096**2  # three, written and read, 4 bytes a number
-in_use = record.values("eager_in_use_s", "16")[:, -1]
 print(f"{tables / 1e6:.0f} MB, at copy rate {1000 * tables / bandwidth:.0f} ms")
-print("eager, with tables that were there before:", (1000 * in_use).round(), "ms")
 points = {}
 for width in (16, 64):
     flops = 2 * 4096**2 * 2 * width
@@ -400,12 +409,10 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are times of the first cell and those for 64 features. At 4096 positions most of eager's time goes into getting memory for new
-# tables: with tables that were there before, the same steps take about 40 ms. The timed program scales the scores in a step of its own, so
-# we counted a third table. At the rate of a copy, writing and reading all three takes 19 ms, about as much as these 40 ms lie above sdpa's
-# 20. But neither these bytes nor where the rest of the time goes was measured: we assume that each step reads its inputs and writes its
-# result, and that sdpa moves each input once. All four points lie below the roof. Its rates are those of a copy and of one product of
-# matrices, so a program faster than these could lie above it.
+# These are times of the first cell and those for 64 features. With tables that were there before, eager is still about 20 ms slower than
+# sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
+# 20 ms go was measured: we assume that each step reads its inputs and writes its result, and that sdpa moves each input once. All four
+# points lie below the roof, whose rates are those of a copy and of one product of matrices. A program faster than these could lie above it.
 
 # %% [markdown] id="backward-work"
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:

@@ -64,8 +64,8 @@ GROUPS = {
         "One kernel reads Q, K and V and writes the output; a tile of scores and weights at a time stays where it is calculated.",
     ),
     "square-matrices": (
-        ("scores", "scale", "mask", "softmax", "weights", "output"),
-        "Plain attention writes scores and weights to memory and reads them back, and both have T rows and T columns.",
+        ("scores", "scale", "weights"),
+        "Plain attention stores the scores, the scaled scores and the weights: three tables of T rows and T columns.",
     ),
 }
 MET = {"Q": "query", "K": "key", "V": "value", "P": "weights"}  # what a gradient meets on its way back, and its colour

@@ -86,5 +86,5 @@ def tiles_explorable() -> None:
 
 
 def machine() -> None:
-    """Show the machine with the matrices that plain attention writes to memory lit."""
+    """Show the machine with the tables that plain attention stores lit."""
     show_machine("square-matrices")

@@ -84,7 +84,7 @@ for place in (4, 3):
 
 # %% [markdown] id="rule-answer" tags=["answer"]
 # At the second *the* it says *cat*, because place 2 is the only one right after a *the*. *Because* has not occurred before, so all its scores
-# are 0, and its four places have equal weights: a quarter of each word. The rule helps only where a word repeats.
+# are 0, and its four places have equal weights: a quarter of each word.
 
 # %% [markdown] id="layers"
 # ## It takes two layers
@@ -156,10 +156,10 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
-# Nobody writes this rule into a model. Does it appear by training? Our model is that of lesson {lesson}`transformer` without hidden units: two
+# Does training find this rule? Our model is that of lesson {lesson}`transformer` without hidden units: two
 # layers of four heads each. It knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8
 # to 24, is drawn for each text, so it is of little use to look a fixed number of places back. A test text is 16
-# different words, twice. Nothing tells the model the first word of the second round, so we count how many of the 15 behind it are right.
+# different words, twice. The first word of the second round cannot be known, so we count how many of the 15 behind it are right.
 
 # %% [markdown] id="arrive-run"
 # This cell trains for 300 steps, in less than half a minute. It prints the share of right words, the largest mean weight of a first-layer head
@@ -198,9 +198,8 @@ figures.arrival(copies.results[0]["two layers"])
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Curves that rise together may have a common cause. So we silence heads of your own model, one at a time: the head passes on zeros.
-# **Predict** what share is still right without the head of the first layer that looks back, and what share without the head of the second
-# layer that has the largest score.
+# Curves that rise together may have a common cause. So we silence heads of your own model, one at a time: they pass on zeros. **Predict**
+# what share stays right without the head of the first layer that looks back, and without the head of the second with the largest score.
 
 # %% id="cause-own" tags=["live", "predicted"]
 found = lab.head_scores(copier, test)
@@ -211,25 +210,25 @@ for layer, kind in enumerate(("before", "induction")):
         print(f"({kind} {weight:.2f}): right {right:.2f}")
 
 # %% [markdown] id="cause-own-answer" tags=["answer"]
-# In our run, 15 % are right without the head that looks back, and 97 or 98 % without any other head of the first layer. Without the head with
-# the largest score 86 % are right: two others of the second layer score about 0.8.
+# In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score. Two others of its layer
+# score about 0.8.
 
 # %% [markdown] id="cause-more"
-# In the three recorded models we silence three of the four heads of one layer. We keep the head with the largest weight on the word before, or
-# induction score, and then, as a control, the one with the smallest:
+# In the three recorded models we silence three heads of a layer, and keep the one with the largest weight or score, or, as a control, the one
+# with the smallest:
 
 # %% id="cause-code"
 for name in copies.results[0]["one head left"]:
     print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In your model copying breaks only without the head that looks back: without any other single head, of either layer, most words stay right.
-# In the recorded models this head is nearly enough in the first layer. In the second, the head with the largest score by itself copies
-# 62 to 82 %, that with the smallest at most 22 %. So copying needs the head that looks back, and at least one head with a large score.
+# In your model, most words stay right without any single head but the one that looks back. In the recorded models, this one is nearly enough
+# by itself in the first layer. In the second, the head with the largest score copies 62 to 82 % by itself, the one with the smallest at most
+# 22 %. So copying needs the head that looks back, and at least one with a large score.
 
 # %% [markdown] id="cause-roles"
-# Now we test the derivation, one role at a time. First the queries of the second layer read $X$ without what the first layer added, while its
-# keys and values read all. Then we do the same to the keys, then to the values. **Predict** which of the three changes breaks the copying.
+# Now we test the derivation. In the second layer, first the queries alone read $X$ without what the first layer added, then the keys alone,
+# then the values. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):
@@ -239,8 +238,7 @@ for role in ("query", "key", "value"):
 # %% [markdown] id="cause-answer" tags=["answer"]
 # The keys do. Without what the first layer added to them, these models copy no better than a single layer. Queries and values can nearly do
 # without it, because each needs only the word at its own place. So of the three terms of {eq}`scores-of-second-layer` in which the first layer
-# speaks, the second is the one that matters here: the model has found K-composition by itself. In your own model, try
-# `lab.tested(copier, test, word_only=["key"])`.
+# speaks, the second is the one that matters here: the model has found K-composition by itself.
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -283,7 +281,7 @@ print("without eight others:", shares.round(2))
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela. The eight heads were found with lists of words. What does the model expect after the name without them?
+# Back to Brumela: what does the model expect after the name without the eight heads?
 
 # %% id="last-groups" tags=["hide-input"]
 from attn_course.experiments.copying import EIGHT

@@ -261,7 +261,7 @@ if model.is_here:
 # The eight heads with the largest scores sit in layers 17 to 23. The eighth and the ninth both have 0.36, so to cut at eight is our choice.
 # With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
-# As it is, the model predicts 63 to 84 % of the last 49 of these tokens. **Predict** what is left without the eight,
+# The model predicts 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
 # without eight others of the same layers, and without head 0 of layer 16, which looks one token back.
 
 # %% id="real-silence" tags=["predicted"]
@@ -297,7 +297,7 @@ for name, heads in groups.items():
         print(f"without {name:24} {chance:.2f} for {token!r}")
 
 # %% [markdown] id="last-notice"
-# Without the eight, or without head 0 of layer 16, a full stop comes first. With other heads silenced, the name still comes first. Not all
+# Without the eight, or without head 0 of layer 16, a full stop comes first. With others silenced, the name still comes first. Not all
 # names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
 
 # %% [markdown] id="limits"

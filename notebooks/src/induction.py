@@ -5,11 +5,13 @@
 # trained model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive while a small
 # model trains, then find it in a real model and switch it off.
 #
-# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 52 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="name"
 # ## A name that nobody knows
+#
+# `model` is SmolLM2 (lesson {lesson}`start`), with 30 layers of nine heads:
 
 # %% id="name-load" tags=["live"]
 from attn_course import language_model
@@ -38,8 +40,8 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
-# The bracket is 1 if the words are the same, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. In the
-# picture below, the part that makes them is lit.
+# The bracket is 1 if this holds, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. The part of the
+# machine that makes them is lit:
 
 # %% id="machine"
 import numpy as np
@@ -82,7 +84,7 @@ for place in (4, 3):
 
 # %% [markdown] id="rule-answer" tags=["answer"]
 # At the second *the* it says *cat*, because place 2 is the only one right after a *the*. *Because* has not occurred before, so all its scores
-# are 0, and its four places have equal weights: a quarter of each word. The rule helps only where a word repeats.
+# are 0, and its four places have equal weights: a quarter of each word.
 
 # %% [markdown] id="layers"
 # ## It takes two layers
@@ -113,18 +115,12 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 # $$\bigl( X\, W\, (P X U)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W U^\top x_l^\top \key{score-through-earlier-head}$$
 #
 # If the first head looks one back, as its positions allow (lesson {lesson}`self_attention`), then $P_{j,\, j-1} = 1$ for $j \ge 2$, and only
-# $x_i\, W U^\top x_{j-1}^\top$ is left. If $W U^\top$ gives 1 for equal words and 0 for different ones, this is
+# $x_i\, W U^\top x_{j-1}^\top$ is left. If this product is 1 for equal words and 0 for different ones, it is
 # {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the first head speaks through the keys of the second.
 
 # %% [markdown] id="layers-first"
-# But place 1 can look only at itself. So even if the other three terms are 0, the two heads follow our rule exactly only if the first word does
-# not come again. In our text *the* comes again: place 1 scores as high as place 2, and with sharp weights the two heads would say half *the*
-# and half *cat*.
-
-# %% id="layers-code"
-P = np.eye(5, k=-1)  # the first head looks one back
-P[0, 0] = 1.0  # and at place 1 at itself
-print("scores of the second the:", (x @ (P @ x).T)[4])  # W U^T: identity
+# But place 1 can look only at itself. So even if the other three terms are 0, a text whose first word comes again can break the rule. In our
+# text *the* comes again: place 1 scores as high as place 2, and with sharp weights the two heads say half *the* and half *cat*.
 
 # %% [markdown] id="score"
 # ## A number for it
@@ -160,10 +156,10 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
-# Nobody writes this rule into a model. Does it appear by training? Our model is that of lesson {lesson}`transformer` without hidden units: two
+# Does training find this rule? Our model is that of lesson {lesson}`transformer` without hidden units: two
 # layers of four heads each. It knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8
 # to 24, is drawn for each text, so it is of little use to look a fixed number of places back. A test text is 16
-# different words, twice; we count how many of its last 15 words the model predicts.
+# different words, twice. The first word of the second round cannot be known, so we count how many of the 15 behind it are right.
 
 # %% [markdown] id="arrive-run"
 # This cell trains for 300 steps, in less than half a minute. It prints the share of right words, the largest mean weight of a first-layer head
@@ -189,7 +185,7 @@ for step in range(301):
 # %% [markdown] id="arrive-predict"
 # We recorded three draws of 600 steps with two layers, and three with one:
 
-# %% id="arrive-figure"
+# %% id="arrive-figure" tags=["hide-input"]
 copies = lab.COPIER.load()
 for name in ("one layer", "two layers"):
     print(f"{name}: right {copies.values(name, 'copied')[:, -1].round(2)}")
@@ -202,22 +198,37 @@ figures.arrival(copies.results[0]["two layers"])
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Curves that rise together may have a common cause. So we silence heads: they pass on zeros. In the three recorded models we silence three of
-# the four heads of one layer. In the first layer we keep the head with the largest weight on the word before, in the second the one with the
-# largest induction score. As a control, we keep the head with the smallest. The texts are new ones:
+# Curves that rise together may have a common cause. So we silence heads of your own model, one at a time: they pass on zeros. **Predict**
+# what share stays right without the head of the first layer that looks back, and without the head of the second with the largest score.
+
+# %% id="cause-own" tags=["live", "predicted"]
+found = lab.head_scores(copier, test)
+for layer, kind in enumerate(("before", "induction")):
+    for head, weight in enumerate(found[kind][layer]):
+        right = lab.tested(copier, test, silent=[(layer, head)])["copied"]
+        print(f"without layer {layer}, head {head}", end=" ")
+        print(f"({kind} {weight:.2f}): right {right:.2f}")
+
+# %% [markdown] id="cause-own-answer" tags=["answer"]
+# In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score. Two others of its layer
+# score about 0.8.
+
+# %% [markdown] id="cause-more"
+# In the three recorded models we silence three heads of a layer, and keep the one with the largest weight or score, or, as a control, the one
+# with the smallest:
 
 # %% id="cause-code"
-print(f"kept: {'all heads':34}", copies.values("copied").round(2))
 for name in copies.results[0]["one head left"]:
     print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In the first layer, the head that looks back is nearly enough by itself. In the second, the head with the largest score by itself still copies
-# 62 to 82 % of the words. If we keep the head with the smallest weight or score instead, at most 22 % are copied. So both
-# kinds are needed.
-#
-# Now we test the derivation, one role at a time. First the queries of the second layer read $X$ without what the first layer added, while its
-# keys and values read all. Then we do the same to the keys, then to the values. **Predict** which of the three changes breaks the copying.
+# In your model, most words stay right without any single head but the one that looks back. In the recorded models, this one is nearly enough
+# by itself in the first layer. In the second, the head with the largest score copies 62 to 82 % by itself, the one with the smallest at most
+# 22 %. So copying needs the head that looks back, and at least one with a large score.
+
+# %% [markdown] id="cause-roles"
+# Now we test the derivation. In the second layer, first the queries alone read $X$ without what the first layer added, then the keys alone,
+# then the values. **Predict** which of the three changes breaks the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 for role in ("query", "key", "value"):
@@ -227,15 +238,14 @@ for role in ("query", "key", "value"):
 # %% [markdown] id="cause-answer" tags=["answer"]
 # The keys do. Without what the first layer added to them, these models copy no better than a single layer. Queries and values can nearly do
 # without it, because each needs only the word at its own place. So of the three terms of {eq}`scores-of-second-layer` in which the first layer
-# speaks, the second is the one that matters here: the model has found K-composition by itself. In your own model, try
-# `lab.tested(copier, test, word_only=["key"])`, or `silent=[(0, 2)]`, a layer and a head, both counted from 0.
+# speaks, the second is the one that matters here: the model has found K-composition by itself.
 
 # %% [markdown] id="real"
 # ## In a real model
 #
-# SmolLM2 has 30 layers of nine heads. We let it read 16 English words twice. Which heads have the largest scores?
+# We let SmolLM2 read 16 English words twice. Which heads have the largest scores by your function?
 
-# %% id="real-find" tags=["live"]
+# %% id="real-find" tags=["live", "hide-input"]
 from attn_course.experiments.smollm2 import maps as maps_of
 
 words = " lamp river seven stone green paper cloud horse"
@@ -251,45 +261,43 @@ if model.is_here:
 # The eight heads with the largest scores sit in layers 17 to 23. The eighth and the ninth both have 0.36, so to cut at eight is our choice.
 # With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
-# As it is, the model predicts 63 to 84 % of the last 49 of these tokens. The cell also silences three other heads that look one back, as a
-# control. **Predict** what is left without the eight, without eight others of the same layers, and without head 0 of layer 16, which looks one
-# token back.
+# The model predicts 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
+# without eight others of the same layers, and without head 0 of layer 16, which looks one token back.
 
 # %% id="real-silence" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
-measured = COPYING.load()
-rows = {"silencing": measured.values("copied")}
-rows["the eight"] = measured.values("silenced", "eight")
-rows["eight others"] = measured.values("others of these layers", "eight", "mean")
-for name in ("head 0 of layer 16", "three others that look one back"):
-    rows[name] = measured.values("silenced", name)
-for name, shares in rows.items():
-    print(f"without {name:32}", shares.round(2))
+measured, control = COPYING.load(), "three others that look one back"
+for name in ("no head", "eight", "head 0 of layer 16", control):
+    print(f"without {name}:", measured.values("silenced", name).round(2))
+shares = measured.values("others of these layers", "eight", "mean")
+print("without eight others:", shares.round(2))
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without the eight, no token is copied in any of the six draws. Without eight others, on average over three sets, 48 to 71 % are. Without head
-# 0 of layer 16, 2 to 12 % are; without three others that look one back (lesson {lesson}`heads`), 49 to 80 % are. So here copying hangs on this
-# one head that looks back, and on the eight together. Whether each of the eight is needed, this does not show.
+# 0 of layer 16, 2 to 12 % are; without three others that look one back, as a control (lesson {lesson}`heads`), 49 to 80 % are. So here copying
+# hangs on this one head that looks back, and on the eight together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela. The eight heads were found with lists of words. What does the model expect after the name without them?
+# Back to Brumela: what does the model expect after the name without the eight heads?
 
-# %% id="last-code"
+# %% id="last-groups" tags=["hide-input"]
 from attn_course.experiments.copying import EIGHT
 from attn_course.experiments.smollm2 import others
 
 groups = {"nothing": [], "the eight": EIGHT, "head 0 of layer 16": [(16, 0)]}
 groups |= {f"eight others, set {draw}": others(EIGHT, draw) for draw in range(3)}
 groups["three that look one back"] = [(1, 2), (2, 1), (11, 1)]
+
+# %% id="last-code"
 for name, heads in groups.items():
     for token, chance in model.silenced(*heads).next_tokens(begun, 1).items():
         print(f"without {name:24} {chance:.2f} for {token!r}")
 
 # %% [markdown] id="last-notice"
-# Without the eight, or without head 0 of layer 16, a full stop comes first. With other heads silenced, the name still comes first. Not all
+# Without the eight, or without head 0 of layer 16, a full stop comes first. With others silenced, the name still comes first. Not all
 # names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
 
 # %% [markdown] id="limits"
@@ -315,9 +323,10 @@ verify_lesson("induction")
 # - To copy is to find a place right after an earlier occurrence of the word you stand at, and to say the word that is there.
 # - A head of the first layer cannot do this: its key does not know the word before.
 # - An earlier head that looks one back can write this word into the place, and a later head reads it with its keys.
-# - In our small model the two kinds of heads arrive together, within 75 steps. Silencing shows that both are needed.
+# - In our small model the two kinds of heads arrive together, within 75 steps. Silencing shows that it needs the head that
+#   looks back, and at least one head with a large score.
 #
-# So our small model copies with two kinds of heads in a row. In SmolLM2 copying hangs on such heads, too: one in layer 16 that looks one token
+# So our small model copies with two kinds of heads in a row. In SmolLM2 copying hangs on such heads: one in layer 16 that looks one token
 # back, and eight in layers 17 to 23 together. That the later heads read with their keys was tested in the small model only. Now the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 

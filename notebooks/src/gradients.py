@@ -5,13 +5,13 @@
 # Attention learns by steps against a gradient. So **what does a step teach attention to look at?**
 #
 # **You need** the chain rule, and lessons {lesson}`softmax` and {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$,
-# outputs $Z=PV$. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 57 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A pair that never met
 #
-# Our model reads three sentences, each with an ending, "tired" or "curious", and two nouns. A full line joins the ending with the animal of
-# its sentence, and a broken line with the thing:
+# Our model reads three sentences. Each has an ending, "tired" or "curious", an animal and a thing. A full line joins the ending with the
+# animal, a broken line with the thing:
 
 # %% id="train-sentences"
 from attn_course.lessons.gradients import figures
@@ -24,45 +24,43 @@ read = [(tired, [cat, clock]), (tired, [dog, stone]), (curious, [dog, stone])]
 figures.sentences(endings, nouns, read, [cat, curious])
 
 # %% [markdown] id="train-set-up"
-# No sentence joins "curious" with cat or clock. Which of these two will "curious" prefer after a training with PyTorch's gradients?
-#
-# An ending asks with a query, at first zero. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and
-# so on: no two nouns have anything in common. For each sentence a step subtracts the gradient of $-\ln p$, where $p$ is the animal's
-# weight.
+# No sentence joins "curious" with cat or clock. Only the ending tells "it" what to look for, so in our model the ending itself asks, with a
+# query that is zero at first. The nouns answer with keys, at first $(1,0,0,0)$ for the cat, $(0,1,0,0)$ for the clock, and so on: no two
+# nouns have anything in common. For each sentence a step subtracts PyTorch's gradient of $-\ln p$, where $p$ is the animal's weight.
 
 # %% id="train-torch" tags=["hide-input"]
 import torch
 
 
-def learn(key_step):  # 0: the keys stay; 1: they take the same steps as the queries
+def learn(sentences, key_step=1, rounds=100):  # with key_step=0 the keys stay
     queries = torch.zeros(2, 4, dtype=float, requires_grad=True)
     keys = torch.eye(4, dtype=float, requires_grad=True)
-    for ending, pair in 100 * read:
+    for ending, pair in rounds * sentences:
         scores = keys[pair] @ queries[ending] / 2  # divided by the root of d_k = 4
         loss = -torch.log_softmax(scores, dim=0)[0]  # the animal is number 0
         d_queries, d_keys = torch.autograd.grad(loss, (queries, keys))
         with torch.no_grad():
             queries -= d_queries
             keys -= key_step * d_keys
-    return (queries @ keys.T / 2).detach().numpy()
+    return (queries @ keys.T / 2).detach().numpy()  # a row of scores for each ending
 
 
 # %% [markdown] id="train-map-shown"
-# **Predict** the signs (plus, minus or 0) of the scores that "curious" gives to cat and clock after 100 rounds: if only the queries learn,
-# and if the keys learn, too.
+# **Predict** the signs (plus, minus or 0) of the scores of "curious" for cat and clock after 100 rounds: if only the queries learn, and
+# if the keys learn, too.
 
 # %% id="train-map" tags=["predicted"]
-for name, key_step in {"keys stay ": 0, "keys learn": 1}.items():
-    pairs = zip(nouns, learn(key_step)[curious], strict=True)
-    print(name, *(f"  {noun} {score:+.2f}" for noun, score in pairs))
+print("              cat   clock dog   stone")
+print("keys stay  ", learn(read, key_step=0)[curious].round(2))
+print("keys learn ", learn(read)[curious].round(2))
 
 # %% [markdown] id="train-map-answer" tags=["answer"]
 # If the keys stay, both scores are 0: the query of "curious" is made of the keys of dog and stone, which share nothing with the others. If
 # the keys learn, "curious" prefers the cat.
 
 # %% [markdown] id="hook-time"
-# Who told "curious" about the cat? Queries and keys change only through their gradients, so we derive these. Let $dx$ be the gradient of
-# the loss with respect to $x$. The way back is attention with all arrows turned round:
+# Who told "curious" about the cat? Queries and keys change only by their gradients, so we derive these. Let $dx$ be the gradient of the loss
+# with respect to $x$. The way back is attention with all arrows turned round:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -72,46 +70,45 @@ figures.machine()
 # %% [markdown] id="forward"
 # ## One sentence in numbers
 #
-# What "curious" knows about the cat must come from an ending that met the cat, and only "tired" did. So we follow one step of "tired", in a
-# new sentence with cat, clock and stone. The keys are those of the beginning, and the query is no longer zero. Let it be $q = 2\,(\ln 5,
-# \ln 4, 0, 0)$. As $\sqrt{d_k} = \sqrt 4 = 2$, the scores $q \cdot k / \sqrt{d_k}$ are $\ln 5$, $\ln 4$ and 0. Now $e$ to these powers is
-# 5, 4 and 1, so the weights are 0.5, 0.4 and 0.1.
+# What "curious" knows about the cat must come from an ending that met the cat, and only "tired" did. So we follow "tired" through the first
+# sentence, with cat and clock. Its query is still zero, so both scores $q \cdot k / \sqrt{d_k}$ are 0, and "tired" gives cat and clock the
+# weight $\frac12$ each.
 
 # %% [markdown] id="forward-output"
 # Each noun also has a value. Ours are single numbers that do not learn, 1 for an animal and 0 for a thing. So the output
 #
-# $$z = 0.5 \cdot 1 + 0.4 \cdot 0 + 0.1 \cdot 0 = 0.5$$
+# $$z = \tfrac12 \cdot 1 + \tfrac12 \cdot 0 = \tfrac12$$
 #
 # is the weight of the animal, and the loss is $L = -\ln z = \ln 2$, about 0.69. As a program:
 
 # %% id="forward-code"
 import numpy as np
 
-Q = 2 * np.log([[5.0, 4, 1, 1]])  # the query of "tired"; ln 1 = 0
-K = np.eye(4)[[cat, clock, stone]]
-V = np.array([[1.0], [0], [0]])
+Q = np.zeros((1, 4))  # the query of "tired"
+K = np.eye(4)[[cat, clock]]
+V = np.array([[1.0], [0]])
 
 S = Q @ K.T / 2
 P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
 Z = P @ V
-print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2))
+print("weights", P, " output", Z, " loss", -np.log(Z).round(2))
 
 # %% [markdown] id="backward-chain"
 # ## Back through a product
 #
-# Which numbers should rise to lower the loss? The chain rule answers for all of them in one pass back, and a small step against all
-# gradients lowers the loss (unless they are 0). The pass begins at the output: the derivative of $-\ln z$ is $dZ = -1 / z = -2$, so the
-# output should rise.
+# How can "tired" find the cat more surely? The chain rule gives all gradients in one pass back, and a small step against them lowers the loss
+# (unless they are 0). The pass begins at the output: the derivative of $-\ln z$ is $dZ = -1 / z = -2$, so the output, the cat's weight,
+# should rise.
 #
 # All other numbers act on the loss through the outputs. So we ask of each number: **Which entries of the outputs does it touch? At what
 # rate does it move each of them? What is the sum over these entries, rate times gradient?**
 
 # %% [markdown] id="backward-values"
-# Further back the same three questions lead on, from the outputs to the weights, from these to the scores.
+# First the values. The cat's value moves the output $z = \frac12\, v_{\text{cat}} + \frac12\, v_{\text{clock}}$ at the rate $\frac12$, so
+# its gradient is $\frac12 \cdot (-2) = -1$. The clock's value has the same gradient: the loss would also fall if the clock became more of an
+# animal. This is why our values do not learn.
 #
-# First the values, which in a real model learn. The cat's value moves the output
-# $z = 0.5\, v_{\text{cat}} + 0.4\, v_{\text{clock}} + 0.1\, v_{\text{stone}}$ at the rate 0.5, so its gradient is $0.5 \cdot (-2) = -1$. If
-# there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its gradient is the sum of
+# If there are several queries, value $j$ moves the output of each query $i$ at the rate $p_{ij}$, and its gradient is the sum of
 # $p_{ij}\, dZ_i$ over $i$. A matrix product sums over the second index of its left factor, but $i$ is the first index of $P$. So $P$ is
 # transposed:
 #
@@ -123,29 +120,43 @@ print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2)
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of the weight $p_{ij}$: how fast would the loss grow if this weight alone were raised? The weight of the
-# cat costs $-2 \cdot 1 = -2$, and the weights of clock and stone cost $-2 \cdot 0 = 0$.
+# We call $dP_{ij}$ the **cost** of the weight $p_{ij}$: how fast would the loss grow if this weight alone were raised? To look at the cat
+# costs "tired" $-2 \cdot 1 = -2$, which is a gain. To look at the clock costs it $-2 \cdot 0 = 0$.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# The clock's weight costs nothing. May the clock's score rise, then? No, because the weights of a row sum to 1, and what one weight gains,
-# the others lose. If score $j$ rises at the rate 1, weight $l$ of its row moves at the rate
+# So the clock's weight costs "tired" nothing. But weights are made from scores. The cell raises one score by 0.001, and divides what this
+# adds to the loss by 0.001. **Predict** the sign (plus, minus or 0) of the gradient of each score, the cat's and the clock's.
+
+
+# %% id="nudge-code" tags=["predicted"]
+def loss(S):
+    return -np.log(np.exp(S[0]) / np.exp(S).sum())  # the cat is number 0
+
+
+for noun, raised in {"cat": [0.001, 0], "clock": [0, 0.001]}.items():
+    print(f"score of the {noun}: {(loss(raised) - loss([0, 0])) / 0.001:+.2f}")
+
+# %% [markdown] id="nudge-answer" tags=["answer"]
+# The gradient of the cat's score is negative, so this score should rise. That of the clock's score is positive: it should fall, although the
+# clock's weight costs nothing. The weights of a row sum to 1, so what the clock gains, the cat loses.
+
+# %% [markdown] id="backward-softmax-clock"
+# We ask the three questions of the clock's score, with weights in the place of outputs. If score $j$ rises at the rate 1, weight $l$ of its
+# row moves at the rate
 #
 # $$\frac{\partial p_l}{\partial s_j} = p_l\, ([l = j] - p_j), \qquad \text{where } [l = j] \text{ is 1 if } l = j \text{ and else 0}$$
 #
-# (this is {eq}`softmax-derivative`). So if the score of the clock rises, the weights of cat, clock and stone move at the rates
-#
-# $$0.5\,(0 - 0.4) = -0.2, \qquad 0.4\,(1 - 0.4) = 0.24, \qquad 0.1\,(0 - 0.4) = -0.04$$
-
-# %% [markdown] id="backward-softmax-clock"
-# The sum over the three weights, rate times cost, is the gradient of the clock's score:
-# $-0.2 \cdot (-2) + 0.24 \cdot 0 - 0.04 \cdot 0 = 0.4$. The clock does harm by what it takes from the cat. For any score of a row the same
-# sum is
-#
-# $$dS_j = \sum_l dP_l\; p_l\, ([l = j] - p_j) = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
+# (this is {eq}`softmax-derivative`). So if the clock's score rises, the cat's weight moves at the rate $\frac12\,(0 - \frac12) = -\frac14$,
+# and the clock's own at $\frac12\,(1 - \frac12) = \frac14$. The sum over both weights, rate times cost, is
+# $-\frac14 \cdot (-2) + \frac14 \cdot 0 = \frac12$. The clock does harm by what it takes from the cat.
 
 # %% [markdown] id="backward-softmax-sum"
+# For any score of a row the same sum is
+#
+# $$dS_j = \sum_l dP_l\; p_l\, ([l = j] - p_j) = p_j\, dP_j - p_j \sum_l p_l\, dP_l = p_j\, (dP_j - \delta)$$
+#
 # where $\delta = \sum_l p_l\, dP_l$ is the **mean cost** of the row. So the gradient of a score is its weight, times how far the cost of
 # this weight lies above the mean cost. For all queries at once, where $\odot$ multiplies entry by entry, and $\mathbf{1}^\top$, a row of
 # ones, copies $\delta_i$ along row $i$:
@@ -153,38 +164,40 @@ print("weights", P.round(2), " output", Z.round(2), " loss", -np.log(Z).round(2)
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
 # %% [markdown] id="row-by-hand"
-# In our sentence the mean cost is $0.5 \cdot (-2) = -1$, so the three scores have the gradients
+# For "tired" the mean cost is $\frac12 \cdot (-2) = -1$, so
 #
-# | | cat | clock | stone |
-# |---|---|---|---|
-# | weight | 0.5 | 0.4 | 0.1 |
-# | cost | −2 | 0 | 0 |
-# | cost less the mean | −1 | 1 | 1 |
-# | gradient of the score | −0.5 | 0.4 | 0.1 |
+# | | cat | clock |
+# |---|---|---|
+# | weight | ½ | ½ |
+# | cost | −2 | 0 |
+# | cost less the mean | −1 | 1 |
+# | gradient of the score | −½ | ½ |
+#
+# And if the clock has another weight, $p$? The cat's weight is then $z = 1 - p$, and costs $-1/z$. So the mean cost is still $-1$, and the
+# scores of cat and clock have the gradients $-p$ and $p$: **a step against $dS$ raises the animal's score and lowers the thing's**, and does
+# so more strongly, the more the ending looks at the thing.
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# Somebody forgets the mean cost: $dS = P \odot dP$. What must $dS$ be in a sentence of three animals, and what does this formula give?
+# Somebody forgets the mean cost: $dS = P \odot dP$. What must $dS$ be in a sentence of two animals, cat and dog, and what does this formula
+# give?
 #
 # <details><summary>Answer</summary>
 #
-# All three values are 1, so the output is 1 whatever the scores are, and $dS$ must be 0. But $dZ = -1 / 1 = -1$, so all costs are $-1$, and
+# Both values are 1, so the output is 1 whatever the scores are, and $dS$ must be 0. But $dZ = -1 / 1 = -1$, so both costs are $-1$, and
 # $P \odot dP = -P$, which is not 0.
 #
 # </details>
 
 # %% [markdown] id="which-gains"
 # The mean cost has a shorter form, since the weighted mean of the dot products $dZ_i \cdot v_l$ is the dot product of $dZ_i$ with the
-# weighted mean of the values, which is the output:
+# mixture of the values, the output:
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
-#
-# This settles the signs in our riddle. There $dZ = -1/z$ is negative, and the output lies between the thing's value 0 and the animal's
-# value 1. So in every sentence **a step against $dS$ raises the animal's score and lowers the thing's**.
 
 # %% [markdown] id="gradient-turn"
-# **Your turn.** {turn}`gain-over-mixture`
+# **Your turn.** Let there be $T_q$ queries and $T_k$ keys. {turn}`gain-over-mixture`
 
 # %% id="gradient-turn-code" tags=["your-turn"]
 my_d_scores = ...  # replace this line by your function
@@ -201,15 +214,15 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The cat's score should rise. Does the cat's key move for that, or the query? Both do. The query touches all scores of its row. Since
-# $s_j = q \cdot k_j / \sqrt{d_k}$, entry $a$ of the query moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$, so the gradient of the query
-# is a sum over the keys:
+# The cat's score should rise. Does the cat's key move for that, or the query of "tired"? Both do. The query touches all scores of its row.
+# Since $s_j = q \cdot k_j / \sqrt{d_k}$, entry $a$ of the query moves score $j$ at the rate $k_{ja} / \sqrt{d_k}$, so the gradient of the
+# query is a sum over the keys:
 #
-# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{-0.5\,(1, 0, 0, 0) + 0.4\,(0, 1, 0, 0) + 0.1\,(0, 0, 0, 1)}{2}
-#  = (-0.25,\ 0.2,\ 0,\ 0.05)$$
+# $$dq = \sum_j dS_j\, \frac{k_j}{\sqrt{d_k}} = \frac{-\tfrac12\,(1, 0, 0, 0) + \tfrac12\,(0, 1, 0, 0)}{2}
+#  = \bigl(-\tfrac14,\ \tfrac14,\ 0,\ 0\bigr)$$
 #
-# A step subtracts $dq$, so the query gains a quarter of the cat's key, and loses smaller pieces of the two other keys. For all queries
-# at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
+# A step subtracts $dq$, so "tired" gains a quarter of the cat's key, and loses a quarter of the clock's: from now on it asks for the cat. For
+# all queries at once $dQ = dS\, K / \sqrt{d_k}$. The sum runs over the second index of $dS$, so nothing is transposed. And a key?
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -232,22 +245,20 @@ check("gradient-of-all-keys", my_d_key)
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
 # In both sums query $i$ and key $j$ meet with the factor $dS_{ij} / \sqrt{d_k}$. For an animal beside a thing this factor is negative, so
-# in a step query and key **each gain a piece of the other** (nothing, if the other is zero). For the thing the factor is positive, and each
-# loses a piece of the other. This happens along every line of our picture: a plus along a full line, a minus along a broken one.
+# in a step the ending's query and the animal's key **each gain a piece of the other** (nothing, if the other is zero). For the thing the
+# factor is positive, and each loses a piece of the other. This happens along every line of our picture: a plus along a full line, a minus
+# along a broken one.
 
 # %% [markdown] id="whole"
-# The whole way back is one function, with a line for each gradient:
+# Here is the whole way back, with a line for each gradient:
 
 
 # %% id="whole-code"
-def forward(Q, K, V):
-    powers = np.exp(Q @ K.T / np.sqrt(K.shape[1]))
-    P = powers / powers.sum(axis=1, keepdims=True)
-    return P, P @ V
-
-
-def backward(Q, K, V, dZ):
-    P, Z = forward(Q, K, V)
+def backward(Q, K, V):
+    S = Q @ K.T / np.sqrt(K.shape[1])
+    P = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+    Z = P @ V
+    dZ = -1 / Z  # for our loss: another one changes only this line
     dV = P.T @ dZ
     dP = dZ @ V.T
     dS = P * (dP - (dZ * Z).sum(axis=1, keepdims=True))
@@ -256,23 +267,21 @@ def backward(Q, K, V, dZ):
     return dQ, dK, dV
 
 
-print("gradient of the query", backward(Q, K, V, -1 / Z)[0].round(2))
+dQ, dK, dV = backward(Q, K, V)
+print("gradient of the query:", dQ, " of the values:", *dV)
 
 # %% [markdown] id="first-step"
 # ## Who told "curious"?
 #
-# Now `backward` takes PyTorch's place, and we follow the three sentences. In the first, "tired" meets cat and clock, and its query is still
-# zero:
+# Now `backward` takes PyTorch's place. In the first sentence the query of "tired" is zero, so only this query moves:
 
 
 # %% id="first-step-code"
 def step(queries, keys, ending, pair):
-    query, key = queries[[ending]], keys[pair]
-    value = np.array([[1.0], [0.0]])  # the animal is the first of the pair
-    _, z = forward(query, key, value)
-    d_query, d_key, _ = backward(query, key, value, -1 / z)
-    queries[[ending]] -= d_query
-    keys[pair] -= d_key
+    Q, K = queries[[ending]], keys[pair]
+    dQ, dK, _ = backward(Q, K, V)  # V as before: the animal is the first
+    queries[[ending]] -= dQ
+    keys[pair] -= dK
 
 
 queries, keys = np.zeros((2, 4)), np.eye(4)
@@ -280,15 +289,10 @@ step(queries, keys, *read[0])
 print("query of tired:", queries[tired])
 print("keys of cat and clock:", *keys[[cat, clock]])
 
-# %% [markdown] id="first-step-notice"
-# Only the query has moved, because the keys move by a piece of the query, and that was zero. Both weights were $\frac12$, so $dZ = -2$, the
-# costs were $-2$ and 0, their mean $-1$, and $dS = (-\frac12, \frac12)$. Divided by $\sqrt 4$, this gave the query a quarter of the cat's
-# key, and took away a quarter of the clock's.
-
 # %% [markdown] id="every-step"
-# In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second sentence "tired" meets dog and stone.
-# Its query is no longer zero, so the keys move, too: the dog's key gains a quarter of the query, and the stone's key loses a quarter of it.
-# In the third sentence the query of "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
+# In the other two sentences both scores are 0, too, so each piece is a quarter again. In the second the query of "tired" is no longer zero,
+# so the keys move, too: the dog's key gains a quarter of the query, and the stone's key loses a quarter of it. In the third the query of
+# "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
 #
 # Watch the first entries. At the beginning only the cat's key had a 1 there. **Predict** the first entry that "curious" has in the end, and
 # say who brought it.
@@ -299,6 +303,8 @@ print("key of the dog:  ", keys[dog])
 print("key of the stone:", keys[stone])
 step(queries, keys, *read[2])
 print("query of curious:", queries[curious])
+same = np.allclose(queries @ keys.T / 2, learn(read, rounds=1))
+print("as with PyTorch: ", same)
 
 # %% [markdown] id="train-why" tags=["answer"]
 # A quarter of the 1 went to the query of "tired", a quarter of that to the dog's key, and a quarter of that to the query of "curious":
@@ -312,70 +318,43 @@ print("query of curious:", queries[curious])
 # %% id="ways-code"
 figures.sentences(endings, nouns, read, [cat, tired, dog, curious])
 
-# %% [markdown] id="train-why-more"
-# We run all 100 rounds, and compare with PyTorch:
-
-
-# %% id="train-why-code"
-orderly = np.zeros((2, 4)), np.eye(4)  # where queries and keys begin
-
-
-def train(sentences, rounds=100, start=orderly):
-    queries, keys = (each.copy() for each in start)
-    for ending, pair in rounds * sentences:
-        step(queries, keys, ending, pair)
-    return queries, keys
-
-
-queries, keys = train(read)
-print("as with PyTorch:", np.allclose(queries @ keys.T / 2, learn(key_step=1)))
-
 # %% [markdown] id="apart-question"
-# If this is the reason, "curious" must fail where no way leads to it from the cat. So let "tired" read the sentence with cat and clock
-# twice, and never the one with dog and stone.
-#
-# **Predict** the weight of the cat when "curious" then meets cat and clock: near 0, in the middle, or near 1?
-
+# Is this the reason? We take the way away: "tired" reads the sentence with cat and clock twice, and never the one with dog and stone.
+# **Predict** the signs of the scores that "curious" then gives to cat and clock after 100 rounds.
 
 # %% id="apart-code" tags=["predicted"]
-def ask(sentences, ending, pair):  # the weight of the first of the pair
-    queries, keys = train(sentences)
-    powers = np.exp(keys[pair] @ queries[ending] / 2)
-    return powers[0] / powers.sum()
-
-
 apart = [(tired, [cat, clock]), (tired, [cat, clock]), (curious, [dog, stone])]
-for name, sentences in {"shared": read, "apart": apart}.items():
-    known = ask(sentences, curious, [dog, stone])
-    new = ask(sentences, curious, [cat, clock])
-    print(f"{name}: curious gives the dog {known:.2f}, the cat {new:.2f}")
+print("                  cat   clock dog   stone")
+for name, sentences in {"with the way   ": read, "without the way": apart}.items():
+    print(name, learn(sentences)[curious].round(2))
 
 # %% [markdown] id="apart-notice" tags=["answer"]
-# It is in the middle, though "curious" still finds the dog. "Tired", cat and clock exchange pieces only among themselves, so no piece of
-# the cat ever reaches "curious", and its scores for cat and clock stay 0.
+# Both are 0, though "curious" still finds the dog. "Tired", cat and clock exchange pieces only among themselves, so no piece of the cat ever
+# reaches "curious".
 
 # %% [markdown] id="own-list"
-# **Your own sentence.** Keep the sentence of "curious", and add one of "tired" without the dog, so that the cat gets more than 0.6. Then
-# replace it by another one, so that "curious" prefers the clock, and the cat gets less than 0.4. (The first noun of a pair counts as its
-# animal, even if it is a thing.) Look for the way first:
+# **Your own sentence.** Keep the sentence of "curious", and add one of "tired" without the dog, so that "curious" prefers the cat. Then
+# replace your sentence, so that "curious" prefers the clock. (The first noun of a pair counts as its animal, even if it is a thing.) Look for
+# the way first:
 
 # %% id="own-list-code"
 mine = [(curious, [dog, stone])]
 mine += [(tired, [cat, clock])]  # not enough: put yours in its place
-print(f"curious, with cat and clock: {ask(mine, curious, [cat, clock]):.2f}")
+print("  cat   clock dog   stone")
+print(learn(mine)[curious].round(2))
 
 # %% [markdown] id="own-list-answer"
 # <details><summary>Our sentences</summary>
 #
-# `(tired, [cat, stone])` gives 0.79. The way leads from the cat through "tired" and the stone, and two of its lines are broken, so a piece
-# of the cat arrives with a plus. `(tired, [clock, stone])` gives 0.21: now a piece of the clock goes this way. (`[stone, cat]` and
-# `[stone, clock]` do as well.)
+# `(tired, [cat, stone])` gives the cat the score 1.35, and the clock 0. The way leads from the cat through "tired" and the stone, and two of
+# its lines are broken, so a piece of the cat arrives with a plus. `(tired, [clock, stone])` gives the clock 1.35: now a piece of the clock
+# goes this way. (`[stone, cat]` and `[stone, clock]` do as well.)
 #
 # </details>
 
 # %% [markdown] id="limits"
-# **Limits.** From random starts "curious" finds the cat mostly, not always (*Deeper*). And we let the ending ask in the place of "it",
-# while a whole model must find out itself that the ending matters.
+# **Limits.** From random starts "curious" finds the cat mostly, not always (*Deeper*). And a whole model must find out itself that "it"
+# has to listen to the ending.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -394,8 +373,8 @@ verify_lesson("gradients")
 # ## Summary
 #
 # The gradient of a score is its weight, times what this weight costs above the mean of its row. Where a weight costs less than the mean,
-# query and key each gain a piece of the other, and the more, the larger the weight is. So a step pulls the query towards such words, and
-# the pieces are handed on: "curious" found a cat that it had never met.
+# query and key each gain a piece of the other. So a step pulls the query towards such words, and the pieces are handed on: "curious" found
+# a cat that it had never met.
 #
 # Lesson {lesson}`self_attention` goes on to the matrices that make queries, keys and values.
 
@@ -450,18 +429,20 @@ figures.steps_explorable()
 # </details>
 
 # %% [markdown] id="starts"
-# And "curious"? So far its query began at zero, and the keys at right angles. Here they begin at random, 100 times:
+# And "curious"? Let queries and keys begin at random, 100 times:
 
 # %% id="starts-code"
-rng = np.random.default_rng(0)
-starts = [(rng.normal(size=(2, 4)), rng.normal(size=(4, 4))) for _ in range(100)]
-for name, sentences in {"shared": read, "apart": apart}.items():
-    models = [train(sentences, 30, start) for start in starts]
-    found = [query[curious] @ (key[cat] - key[clock]) > 0 for query, key in models]
-    print(f"{name}: the cat gets more than half in {np.mean(found):.0%} of the starts")
+for name, sentences in {"with the way": read, "without the way": apart}.items():
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(100):
+        queries, keys = rng.normal(size=(2, 4)), rng.normal(size=(4, 4))
+        for ending, pair in 30 * sentences:
+            step(queries, keys, ending, pair)
+        found += queries[curious] @ (keys[cat] - keys[clock]) > 0
+    print(f"{name}: the cat gets more than half in {found}% of the starts")
 
 # %% [markdown] id="starts-notice"
-# The shared sentence helps here, too. Without it the cat is found by chance.
+# The way helps here, too. Without it the cat is found by chance.
 
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
@@ -471,7 +452,7 @@ for name, sentences in {"shared": read, "apart": apart}.items():
 #
 # $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
 #
-# Our program computes weights and output again. To avoid that, keep them, with $Q$, $K$ and $V$:
+# From the forward pass to the backward pass we keep weights and output, with $Q$, $K$ and $V$:
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
 #
@@ -483,8 +464,7 @@ print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again, from queries, keys and (since its second version) one
-# number for each row, the logarithm of its normalising sum: lesson {lesson}`flash`.
+# The factor is $T / (4 d)$. FlashAttention keeps no weights and computes them again: lesson {lesson}`flash`.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
@@ -492,4 +472,4 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
 #   from the output, too.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): finite
-#   differences with a step of $10^{-6}$, made for float64.
+#   differences for every entry.

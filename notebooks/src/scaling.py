@@ -56,7 +56,8 @@ from attn_course.lessons.scaling import figures
 figures.machine()
 
 # %% [markdown] id="chance"
-# "Cat" deserves its lead. But before training queries and keys are random: how large are the leads that chance hands out?
+# "Cat" deserves its lead. But before training queries and keys are random. How large are the leads that chance hands out? They are what a
+# divisor has to hold down.
 
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
@@ -88,11 +89,14 @@ for d_k in (400, 900):
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
 figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
+# %% [markdown] id="usual-after"
+# So at the width $d_k$ chance spreads the dot products of a row by about $\sqrt{d_k}$. There is the root.
+
 # %% [markdown] id="scale"
 # ## The scale
 #
 # We want leads that do not grow with the width $d_k$, so we bring the variance to 1. A factor $c$ multiplies a variance by $c^2$, and
-# $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$. There is the root:
+# $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
@@ -119,7 +123,8 @@ check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
-# $u = p \sqrt{d_k}$.
+# $u = p \sqrt{d_k}$. The root stays: other deviations only change
+# the factor in front of it.
 
 # %% [markdown] id="slow"
 # ## Or nothing at all?
@@ -172,8 +177,21 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
 # a quarter of the queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
-# We call a query **silent** if its $g$ is shorter than 0.01. All queries share one step size, and a step size that suits the silent queries
-# is far too large for the others. So perhaps the silent ones are not heard beside the others. To try this, we give them the mean length.
+# We call a query **silent** if its $g$ is shorter than 0.01, and else **loud**. Here is one of the 2000, divided and not. A step goes
+# against $g$, so arrows show $-g$, where the query pulls each of its 16 scores.
+
+# %% id="loud-code"
+ways = {}
+for name, divisor in (("divided by 8, loud", 8), ("not divided, silent", 1)):
+    scores = dots[6:7] / divisor
+    slopes = gradients(scores, off[6:7])
+    ways[name] = np.concatenate([scores, softmax(scores), slopes])
+figures.loud_and_silent(ways)
+
+# %% [markdown] id="suspect-why"
+# With the division the query pulls the right score up and the wrong one down. Without it, it is sure of the wrong key and hardly pulls at
+# all. As all queries share one step size, and one that suits the silent is far too large for the loud, perhaps this is what the root is
+# for: **every query is heard**. To try this without the root, we give the silent queries the mean length.
 
 # %% [markdown] id="lift-turn"
 # **Your turn.** {turn}`lift-the-silent`
@@ -192,14 +210,13 @@ check("lift-the-silent", my_lift)
 # %% [markdown] id="trial-task"
 # ## The silent on trial
 #
-# The layer needs something to learn. An example has 16 items, each with 16 random features and a value. The layer gets one item in
-# disguise: its input is the item's features times an orthogonal matrix, the same in all examples. The output should be the value of this
-# item, so the layer has to undo the matrix. A query is *right* if its largest score is that of this item.
+# Does the silence make a layer without the root slow? Here is something to learn. An example has 16 items, each with 16 random features
+# and a value. The layer gets one item in disguise: its input is the item's features times an orthogonal matrix, the same in all examples.
+# The output should be the value of this item, so the layer has to undo the matrix.
 
 # %% [markdown] id="trial-training"
 # Two folded cells, which you need not read, hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other
-# queries are right, or for 100 steps. `train` returns the number of steps. A `way` may change the gradients, as your function does, and is
-# told which queries are right, and the items.
+# queries give the right item their largest score, or for 100 steps. `train` returns the number of steps.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -221,7 +238,7 @@ if my_lift is ...:  # not written yet: take ours
 
 
 # %% id="trial-steps" tags=["hide-input"]
-def train(divisor, size, seed, d_k=64, way=lambda g, right, items: g):
+def train(divisor, size, seed, d_k=64, lift=lambda g: g, way=lambda g, *_: g):
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
     w_query, w_key = rng.normal(size=(2, 16, d_k)) / 4  # so q and k have variance 1
@@ -232,69 +249,38 @@ def train(divisor, size, seed, d_k=64, way=lambda g, right, items: g):
             return step
         x, items, off = examples(rng, turn, 32)
         scores = dots_of(x, items, w_query, w_key) / divisor
-        g = way(gradients(scores, off), scores.argmax(1, keepdims=True) == 0, items)
+        g = way(lift(gradients(scores, off)), scores.argmax(axis=1) == 0, items)
         move = size / divisor * slope_of(g, x, items)
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
     return 100
 
 
 # %% [markdown] id="slow-predict"
-# Five layers with $d_k = 64$ start from the same random matrices, nine times anew. The first divides by the root, and the others do not.
-# The last three lift silent queries with your function: all of them, only the wrong ones, or only the right ones. Each start of each layer
-# gets the best of eight step sizes, so a factor common to all gradients does not count. **Predict** which silent queries save more steps
-# when they are lifted, the wrong ones or the right ones.
+# Three layers with $d_k = 64$ start from the same random matrices, nine times anew. The first divides by the root, and the others do not.
+# The last lifts its silent queries with your function. Each start of each layer gets the best of eight step sizes, so a factor common to
+# all gradients does not count. **Predict** how much of the delay without the root the lift wins back: hardly any, about half, or nearly
+# all?
 
 # %% id="slow-code" tags=["predicted"]
 layers = {  # what divides the scores, and what is done to the gradients
-    "with the root": (8, lambda g, *_: g),
-    "without": (1, lambda g, *_: g),
-    "silent lifted": (1, lambda g, *_: my_lift(g)),
-    "  wrong only": (1, lambda g, right, _: np.where(right, g, my_lift(g))),
-    "  right only": (1, lambda g, right, _: np.where(right, my_lift(g), g)),
+    "with the root": (8, lambda g: g),
+    "without": (1, lambda g: g),
+    "silent lifted": (1, my_lift),
 }
 sizes = 0.05 * 2.0 ** np.arange(8)
-for name, (divisor, way) in layers.items():
-    tried = [[train(divisor, size, n, way=way) for size in sizes] for n in range(9)]
+for name, (divisor, lift) in layers.items():
+    tried = [[train(divisor, size, n, lift=lift) for size in sizes] for n in range(9)]
     needed = np.min(tried, axis=1)  # of each start, with the best step size
     print(f"{name:13s} mean number of steps {needed.mean():4.1f}", end="")
     print(f"   (from {needed.min()} to {needed.max()})")
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Lifting the right ones. Without the root the layer needs 24 steps more on average. Lifting all silent queries saves 13 of these 24,
-# lifting only the right ones 10, and lifting only the wrong ones 6.
-
-# %% [markdown] id="slow-reason"
-# What can a query teach that is right already? The layer compares $x W_Q W_K^\top$ with the items. To undo the matrix, this vector must
-# point to the right item, and a step on $W_Q W_K^\top$ by the gradients $g_j$ of one query moves it along $-\sum_j g_j \cdot
-# \text{item}_j$. How well does this direction point to the right item? We take the cosine, in nine trainings without the root:
-
-
-# %% id="lesson-code"
-seen = []
-
-
-def noted(g, right, items):  # changes nothing
-    wanted, moved = items[:, 0], -np.einsum("nj,nji->ni", g, items)
-    lengths = np.linalg.norm([wanted, moved], axis=2).prod(axis=0)
-    silent = np.linalg.norm(g, axis=1) < 0.01
-    seen.append([silent, right[:, 0], (wanted * moved).sum(axis=1) / lengths])
-    return g
-
-
-for n in range(9):
-    train(1, 0.2, n, way=noted)  # 0.2: a good step size without the root
-silent, is_right, cosine = np.hstack(seen)
-for name in ("silent", "loud"):
-    for found in ("right", "wrong"):
-        kind = (silent == (name == "silent")) & (is_right == (found == "right"))
-        print(f"{name} and {found} {kind.mean():.0%}, cosine {cosine[kind].mean():.2f}")
-
-# %% [markdown] id="lesson-answer"
-# **So for its length, the gradient of a right query points much better to what all queries need than that of a wrong one, silent or loud. But a silent one is too short to be heard, until it is lifted.** And over the whole training, most silent queries are right. (In equal numbers, too, it seems to pay more to lift right ones: section {section}`measured`.)
+# About half. Without the root the layer needs 24 steps more on average, and lifting its silent queries saves 13 of these 24.
 
 # %% [markdown] id="culprit"
-# So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. Giving the silent queries the mean length
-# saves about half of the delay, and giving it to all queries saves four fifths (section {section}`measured`).
+# So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. If all queries get the mean length, the loud
+# ones too, four fifths of the delay are won back (section {section}`measured`, which also asks what a silent query could have taught). **In
+# this trial most of what the root does is to keep queries comparably loud.**
 
 # %% [markdown] id="by-d-k"
 # ## And $d_k$ itself?
@@ -543,8 +529,8 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="measured"
 # ## Deeper: more controls, other widths, and the twin's step
 #
-# Without the root, we may also *lower* the gradients above the mean length to it, *pass on* each length to the next query, so that they
-# stay as unequal as they are, but chance decides which is short, or make all lengths *equal*. With the root we may *mute* half of them:
+# Without the root, we may also *pass on* each length to the next query, so that lengths stay as unequal as they are, or make all lengths
+# *equal*. With the root we may *mute* half of the queries:
 
 
 # %% id="controls-code"
@@ -553,33 +539,31 @@ def lengths(g):
 
 
 ways = {
-    "lowered": (1, lambda g, *_: g * np.minimum(1, lengths(g).mean() / lengths(g))),
-    "passed on": (1, lambda g, *_: g / lengths(g) * np.roll(lengths(g), 1, axis=0)),
-    "equal": (1, lambda g, *_: g / lengths(g) * lengths(g).mean()),
-    "root, muted": (8, lambda g, *_: g * (np.arange(len(g)) % 2)[:, None]),
+    "passed on": (1, lambda g: g / lengths(g) * np.roll(lengths(g), 1, axis=0)),
+    "equal": (1, lambda g: g / lengths(g) * lengths(g).mean()),
+    "root, muted": (8, lambda g: g * (np.arange(len(g)) % 2)[:, None]),
 }
-for name, (divisor, way) in ways.items():
-    tried = [[train(divisor, size, n, way=way) for size in sizes] for n in range(9)]
+for name, (divisor, lift) in ways.items():
+    tried = [[train(divisor, size, n, lift=lift) for size in sizes] for n in range(9)]
     needed = np.min(tried, axis=1)
     print(f"{name:11s} steps until learnt", end="")
     print(*(f"{steps:3d}" for steps in needed), f"  mean {needed.mean():.1f}")
 
 # %% [markdown] id="controls-answer"
-# Lowering the loud hardly helps, and in this trial passing lengths on does not. Equal lengths, which lift the short and lower the long at
-# once, win back four fifths. With the root and half of its queries muted the layer still learns in 5 to 11 steps, so it is not simply that
-# there are fewer lessons.
+# Passing lengths on does not help here. Equal lengths win back four fifths. With half of its queries muted the layer with the root still
+# learns in 5 to 11 steps, so it is not simply that there are fewer lessons.
 #
-# In section {section}`trial-task` more of the silent queries were right than wrong. Are right ones better to lift, or only more numerous?
-# Now as many are lifted of either:
+# **What could a silent query have taught?** In some the largest score is that of a wrong item, and in some that of the right one already.
+# Which of them are worth lifting? As many are lifted of either:
 
 
 # %% id="equally-many"
 def as_many(wanted):  # lifts as many as there are of the rarer kind
     def way(g, right, _):
-        silent = lengths(g) < 0.01
+        silent = lengths(g)[:, 0] < 0.01
         n = min((silent & right).sum(), (silent & ~right).sum())
         some = silent & (right == wanted)
-        return np.where(some & (some.cumsum(axis=0) <= n), my_lift(g), g)
+        return np.where((some & (some.cumsum() <= n))[:, None], my_lift(g), g)
 
     return way
 
@@ -594,11 +578,39 @@ gap = needed["wrong"] - needed["right"]
 print(f"the gap has a standard error of {gap.std(ddof=1) / np.sqrt(len(gap)):.1f}")
 
 # %% [markdown] id="equally-many-answer"
-# In equal numbers the wrong ones win 2 steps and the right ones 5. The gap is twice its standard error, so the right ones probably do not
-# win by their number alone.
+# The wrong ones win 2 steps and the right ones 5, and this gap is twice its standard error, so right ones probably are worth more. Why? The
+# layer compares $x W_Q W_K^\top$ with the items. To undo the matrix, this vector must point to the right item, and a step on $W_Q
+# W_K^\top$ by the gradients $g_j$ of one query moves it along $-\sum_j g_j \cdot \text{item}_j$. How well does this direction point to
+# the right item? We take the cosine, in nine trainings without the root:
+
+
+# %% id="lesson-code"
+seen = []
+
+
+def noted(g, right, items):  # changes nothing
+    wanted, moved = items[:, 0], -np.einsum("nj,nji->ni", g, items)
+    lengths = np.linalg.norm([wanted, moved], axis=2).prod(axis=0)
+    silent = np.linalg.norm(g, axis=1) < 0.01
+    seen.append([silent, right, (wanted * moved).sum(axis=1) / lengths])
+    return g
+
+
+for n in range(9):
+    train(1, 0.2, n, way=noted)  # 0.2: a good step size without the root
+silent, is_right, cosine = np.hstack(seen)
+for name in ("silent", "loud"):
+    for found in ("right", "wrong"):
+        kind = (silent == (name == "silent")) & (is_right == (found == "right"))
+        print(f"{name} and {found} {kind.mean():.0%}, cosine {cosine[kind].mean():.2f}")
+
+# %% [markdown] id="lesson-answer"
+# So for its length, the gradient of a right query points much better to what all queries need than that of a wrong one, silent or loud. But
+# a silent one is too short to be heard, until it is lifted.
 #
-# The trial was also run at other widths, and with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the **twin**: it does
-# not divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three seeds:
+# **Other widths.** The trial was also run with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the
+# **twin**: it does not divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three
+# seeds:
 
 # %% id="widths-code"
 from attn_course.lessons.scaling import experiments
@@ -612,7 +624,7 @@ for optimizer in ("SGD", "Adam"):
         print(f"{optimizer:4s} d_k = {dim:3s}", *(f"{n:5.1f}" for n in steps))
 
 # %% [markdown] id="widths-answer"
-# In each single seed of the record, equal lengths win back two thirds of the delay or more, and lengths passed on less than half.
+# In each single seed equal lengths win back two thirds of the delay or more, and lengths passed on less than half.
 
 # %% [markdown] id="steps-notice"
 # **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees

@@ -1,9 +1,10 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one score for each. To average the values it needs weights, never negative and with
-# the sum 1. There are countless ways to make them, yet standard attention, language models and the physics of heat all raise
-# $e$ to the power of the score. **Why $e^z$, and what does it buy us?**
+# Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with
+# the sum 1. Of countless ways, standard attention, language models and the physics of heat all raise
+# $e$ to the power of the score. **Why $e^z$?** First we find that one wish leaves no other way. Then we ask what tiny weights cost in
+# training, and which loss spares us that.
 #
 # **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -12,7 +13,7 @@
 # ## Where does "it" look?
 #
 # In `the cat sat because it was tired`, how much attention should "it" give to each token? Lesson {lesson}`start` scored the tokens and
-# halved the scores. Then each token got an amount, $e$ to the power of its score, and its share of all amounts became its weight:
+# halved the scores. Each token got the amount $e^z$ for its score $z$, and its share of all amounts was its weight:
 
 # %% id="first"
 import numpy as np
@@ -25,7 +26,7 @@ for token, score, amount, weight in zip(tokens, it, amounts, weights, strict=Tru
     print(f"{token:8} score {score:2.0f}   amount {amount:5.2f}   weight {weight:.2f}")
 
 # %% [markdown] id="where"
-# In the machine of lesson {lesson}`start` the step from scores to weights stands here:
+# In the machine of lesson {lesson}`start` this step stands here:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -37,7 +38,7 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$, not $\sigma(z_i)$.
+# Every weight depends on all scores, so it is $\sigma(z)_i$, not $\sigma(z_i)$.
 
 # %% id="definition-alive"
 from attn_course import alive, check, verify_lesson
@@ -58,34 +59,35 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we demand that only leads count: the ratio of two weights may depend only on the lead of one token over the other, not on a third. If token $i$ leads token $j$ by $x = z_i - z_j$, its weight must be
-# $f(x)$ times that of $j$, with one positive function $f$ for all pairs and scores. "Cat" leads "because" by 4, and "because" leads "it" by
-# 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we wish that
+# **only leads count**: the ratio of two weights may depend only on the lead of one token over the other, not on a third. If token $i$ leads
+# token $j$ by $x = z_i - z_j$, its weight must be $f(x)$ times that of $j$, with one positive function $f$ for all pairs and scores. "Cat"
+# leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 
 # %% [markdown] id="powers"
 # A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$.
-# In this way $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy,
+# So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy,
 # 1821).
 
 # %% [markdown] id="temperature"
-# To add two leads we needed three tokens. The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only
-# continuous way to weigh three tokens or more by leads**, up to the base $a$. If higher scores are to win, $a$ is above 1, and we write it
-# as $e^{1/T}$ with $T > 0$:
+# To add two leads we needed three tokens. For two alone the factor $1 + x$ for leads $x \ge 0$ would do: 2 for a lead of 1, and 3 for 2.
+# But three with the scores 2, 1 and 0 refute it, as 3 is not $2 \cdot 2$. The factors fix all ratios of weights, and the sum 1 fixes the
+# weights. So **softmax is the only continuous way to weigh three tokens or more by leads**, up to the base $a$. If higher scores are to
+# win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**: in physics the states of a gas that exchanges heat with its surroundings have such probabilities, with
-# minus the energy as the score. With $T = 1$ the base is $e$.
+# $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
+# score. With $T = 1$ the base is $e$.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
 #
-# That only leads count also keeps a computer out of trouble. After *The capital of France is*, the model SmolLM2 of lesson {lesson}`start`
+# That only leads count also helps a computer. After *The capital of France is*, the model SmolLM2 of lesson {lesson}`start`
 # gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it a computer writes `inf`,
-# and `inf / inf` is `nan`. Here are the weights of the three best tokens alone, from their plain scores and with the maximum subtracted
-# first:
+# and `inf / inf` is `nan`. Here are the weights of the three best tokens alone, from plain scores, and from scores less their maximum:
 
 # %% id="overflow-code"
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -107,7 +109,7 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix each row belongs to one query, so the maximum and the sum run along the last axis:
+# In a matrix a row belongs to one query, so maximum and sum run along the last axis:
 
 # %% id="own-code"
 import numpy as np
@@ -123,20 +125,21 @@ print(weights_of(it).round(4))
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# What else does $e^z$ buy us? An answer hides in training. A loss says how bad the weights $s = \sigma(z)$ of a model are, and each step of
-# training goes against the slopes of the loss. Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really
-# came next. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
+# Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
+# training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
+# Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next.
+# Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 
 # %% [markdown] id="race-start"
-# Let the two race. Of three tokens the third is right, but the model is sure of the first, with the scores $(7, 1, 0)$ or even
-# $(12, 1, 0)$. A network moves its parameters, but our steps move these scores directly. To measure a slope, we nudge one score up and
-# down:
+# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or even
+# $(12, 0, 0)$. A network moves its parameters, but our steps move these scores directly, with the size 1 for cross-entropy, and 3 for the
+# squared error. We measure a slope by nudging a score up and down:
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
-losses = {
-    "cross-entropy": lambda s: -np.log(s[2]),
-    "squared error": lambda s: ((s - truth) ** 2).sum() / 2,
+losses = {  # with the size of its steps
+    "cross-entropy": (1, lambda s: -np.log(s[2])),
+    "squared error": (3, lambda s: ((s - truth) ** 2).sum() / 2),
 }
 
 
@@ -147,36 +150,36 @@ def slopes(loss, scores):  # one for each of the three scores
     return (np.array(up) - np.array(down)) / 0.002  # up and down are 0.002 apart
 
 
-for name, loss in losses.items():
-    for first in (7.0, 12.0):
-        third = slopes(loss, np.array([first, 1.0, 0.0]))[2]
-        print(f"{name} from {first:.0f}: slope along the third score {third:.6f}")
+for name, (size, loss) in losses.items():
+    for first in (0.0, 7.0, 12.0):
+        step = -size * slopes(loss, np.array([first, 0.0, 0.0]))[2]
+        print(f"{name}, from {first:2.0f}: the third score first moves by {step:.6f}")
 
 # %% [markdown] id="own-predict"
-# A step of size 1 subtracts from each score the slope along it. From 12 the squared error starts about 150 times more slowly than from 7,
-# but its steps grow as the lead of the first token shrinks. **Predict** how many steps each loss needs from each start until the third
-# token has half the weight: a few, hundreds, or tens of thousands?
+# From equal scores it is a tie: both make the same step, and one is enough for half the weight. From 12 the squared error starts about 150
+# times more slowly than from 7, but its steps grow as the lead shrinks. **Predict** how many steps each loss needs from 7 and from 12 until
+# the third token has half the weight: a few, about a hundred, or about ten thousand?
 
 # %% id="own-race" tags=["predicted"]
 paths = {}
-for name, loss in losses.items():
+for name, (size, loss) in losses.items():
     for first in (7.0, 12.0):
-        scores, path = np.array([first, 1.0, 0.0]), []
+        scores, path = np.array([first, 0.0, 0.0]), []
         while weights_of(scores)[2] < 0.5:
-            scores -= slopes(loss, scores)  # a step of size 1
+            scores -= size * slopes(loss, scores)
             path.append(weights_of(scores)[2])
         paths[name, first] = path
         print(f"{name}, from {first:.0f}: {len(path)} steps")
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy needs 4 steps and 7. The squared error needs 177 and 22,709, and with steps of size 3 it still needs 61 and 7,574.
+# Cross-entropy needs 4 steps and 7. The squared error needs 81 and 11,311.
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# So the squared error waits, and here the longer the smaller the weight of the right token is. Why? We begin with cross-entropy, which won.
-# The logarithm in cross-entropy undoes the exponential: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
+# So the squared error waits, and far longer from the start with the smaller weight. Why? We begin with cross-entropy, which won. Its
+# logarithm undoes the $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
 # $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
 # log-sum-exp**:
 #
@@ -186,17 +189,17 @@ figures.race(paths)
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
-# At $(7, 1, 0)$ the slopes are $(0.997, 0.002, -0.999)$. A step lowers the first score and raises the third by nearly 1
+# At $(7, 0, 0)$ the slopes are $(0.998, 0.001, -0.999)$. A step lowers the first score and raises the third by nearly 1
 # each, so four steps undo a lead of 7, and six or seven a lead of 12.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now to the squared error, which lost. Along the *weights* the squared error has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
+# Now to the squared error, which lost. Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
 # *scores*. But a step moves scores, and the weights only follow.
 #
-# In the row of "it" we raise the score of "tired" a little. The weight of "tired" grows, and as all weights sum to 1, the other tokens
-# pay with theirs. **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
+# In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
+# **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
 s = weights_of(it)
@@ -207,16 +210,16 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
     print(f"{token:8} weight {weight:.4f}, rate {rate:9.6f}")
 
 # %% [markdown] id="jacobian-seen" tags=["answer"]
-# "Cat" pays nearly all of what "tired" gets.
+# "Cat" pays nearly all that "tired" gets.
 
 # %% [markdown] id="jacobian"
-# The six tokens other than "tired" pay in proportion to their weights. To see why, take the logarithm again, $\ln s_i = z_i -
-# \mathrm{lse}(z)$, and raise $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln
-# s_i$ has the slope $\delta_{ij} - s_j$. As the slope of a logarithm $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
+# The other six pay in proportion to their weights. Why? Take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The
+# first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln s_i$ has the slope $\delta_{ij} -
+# s_j$. As the slope of $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
-# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This is what holds up the squared error.
+# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This holds up the squared error.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -248,23 +251,19 @@ check("pull-back-one-row", my_pull)
 # With {eq}`softmax-derivative` the sum becomes
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
-#
-# So the slope along a score is the weight of its token, times the difference of $g_j$ and the average slope $\bar g$.
 
 # %% [markdown] id="two-models"
-# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. In an undecided
-# model $s = (0.5, 0.5)$ and $g = (0.5, -0.5)$. The average of $g$ is 0, so the slope along the second score is
-# $0.5 \cdot (-0.5 - 0) = -0.25$.
-#
-# Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 =
-# 0.9702$, and the slope along the second score $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes along the weights have doubled, yet that
-# along the score is 13 times smaller, because the weight 0.01 stands in front.
+# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. If
+# $s = (0.5, 0.5)$, the average of $g = (0.5, -0.5)$ is 0, and the slope along the second score $0.5 \cdot (-0.5 - 0) = -0.25$. Now let
+# the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 =
+# 0.9702$, and the slope $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes along the weights have doubled, yet that along the score is 13
+# times smaller, because the weight 0.01 stands in front.
 
 # %% [markdown] id="riddle-solved"
-# This is why the squared error waits: along the weights its slopes stay between $-1$ and 1, so nothing makes up for a tiny weight in front.
-# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.)  Cross-entropy has $g_y = -1 /
-# s_y$ and no other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight
-# cancels**, however small it is.
+# So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
+# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.) Cross-entropy has $g_y = -1 / s_y$ and no
+# other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**, however
+# small $e^z$ has made it.
 
 # %% [markdown] id="own"
 # ## A loss of your own
@@ -283,19 +282,19 @@ def mine(s):  # the slopes of a loss along the weights, yours to change
 
 
 for first in (7.0, 12.0):
-    scores, steps = np.array([first, 1.0, 0.0]), 0
+    scores, steps = np.array([first, 0.0, 0.0]), 0
     while (s := weights_of(scores))[2] < 0.5:
         scores -= pull(s, mine(s))
         steps += 1
     print(f"from {first:.0f}: {steps:,} steps, third score {scores[2]:,.0f} at the end")
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$. Now change `mine`. With `-truth / s` it is cross-entropy again,
-# and `-truth / s**2` overshoots: its one step throws the third score to 1,099 or 162,758.
+# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$. Now change `mine`: `-truth / s` is cross-entropy again,
+# and `-truth / s**2` overshoots: its one step throws the third score to 1,098 or 162,756.
 
 # %% [markdown] id="own-moral"
-# If the slope along the right score is to be exactly $s_y - 1$, a loss of $s_y$ alone must have the slope $-1 / s_y$, and only the
-# logarithm has it. So cross-entropy is the loss that fits the softmax.
+# If the slope along the right score is to be $s_y - 1$, a loss of $s_y$ alone must have the slope $-1 / s_y$, and only the
+# logarithm has it. So cross-entropy is the loss that fits $e^z$.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -312,11 +311,10 @@ verify_lesson("softmax")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# Why $e^z$, and what does it buy us?
-#
-# - It turns leads into factors. For three tokens or more no other continuous way does, up to the base.
+# - $e^z$ turns leads into factors. For three tokens or more no other continuous way does, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - A logarithm undoes it, so the slopes of cross-entropy along the scores are the weights minus the truth. The squared error waits where the weight of the right token is tiny, because nothing cancels this weight in front of its slope.
+# - $e^z$ makes some weights tiny. A logarithm undoes $e^z$, so the slopes of cross-entropy along the scores are the weights minus the
+#   truth. The squared error waits where the weight of the right token is tiny, because nothing cancels this weight in front of its slope.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -330,7 +328,7 @@ verify_lesson("softmax")
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have told him to
-# call it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit of it be worth
+# call it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit be worth
 # $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
 
 # %% id="compromise-code"
@@ -363,6 +361,33 @@ for temperature in ("0.5", "1", "2"):
     found = measured[temperature]
     paris, count = found["weights"][0], found["words that hold 90 %"]
     print(f"T = {temperature:3}  Paris: {paris:.2f}, tokens that hold 90 %: {count:,}")
+
+# %% [markdown] id="sure"
+# **How near to 1 can a weight get?** For two or more finite scores, on paper every token gets something:
+#
+# $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
+#
+# But who can get nearly all? Five random keys meet 100,000 random queries. The first key is moved halfway between the second and the
+# third. **Predict** the largest weight that it ever gets: about 1, a half, or less?
+
+# %% id="mixed-code" tags=["predicted"]
+keys = np.random.default_rng(0).normal(size=(5, 3))
+keys[0] = (keys[1] + keys[2]) / 2
+queries = 5 * np.random.default_rng(1).normal(size=(100_000, 3))
+given = softmax(queries @ keys.T)
+print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
+
+# %% [markdown] id="mixed-answer" tags=["answer"]
+# It never gets more than a third. Each other key gets nearly all from some query.
+
+# %% [markdown] id="mixed"
+# Why a third? Let a key be a mixture of the others, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and their sum is 1. Its score is
+# the same mixture of theirs, $z_a = c \cdot z$. For these others {eq}`lse-is-best-compromise`, with $c$ for $p$, says
+# $\mathrm{lse}(z) \ge z_a + H(c)$. So together they have at least $e^{H(c)}$ times the amount of key $a$. Whatever the query,
+#
+# $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
+#
+# Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
@@ -409,36 +434,9 @@ check("lse-over-blocks", my_lse)
 # Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
-# %% [markdown] id="sure"
-# ## Deeper: how near to 1 can a weight get?
-#
-# On paper every token gets something, for two or more finite scores:
-#
-# $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
-#
-# But who can get nearly all? Five random keys meet 100,000 random queries. The first key is moved halfway between the second and the
-# third. **Predict** the largest weight that it ever gets: about 1, a half, or less?
-
-# %% id="mixed-code" tags=["predicted"]
-keys = np.random.default_rng(0).normal(size=(5, 3))
-keys[0] = (keys[1] + keys[2]) / 2
-queries = 5 * np.random.default_rng(1).normal(size=(100_000, 3))
-given = softmax(queries @ keys.T)
-print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
-
-# %% [markdown] id="mixed-answer" tags=["answer"]
-# It never gets more than a third, and each other key gets nearly all from some query.
-
-# %% [markdown] id="mixed"
-# Why a third? Let a key be a mixture of the others, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and their sum is 1. Its score is
-# the same mixture of theirs, $z_a = c \cdot z$. For these others {eq}`lse-is-best-compromise`, with $c$ for $p$, says
-# $\mathrm{lse}(z) \ge z_a + H(c)$. So together they have at least $e^{H(c)}$ times the amount of key $a$. Whatever the query,
-#
-# $$s_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
-#
-# Halfway between two keys $H(c)$ is $\ln 2$, and the bound is a third.
-
 # %% [markdown] id="card-question"
+# ## Deeper: all slopes at once
+#
 # How do all weights follow all scores? The slopes of {eq}`softmax-derivative` together are the matrix
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
@@ -447,9 +445,9 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
-# Now let all scores move with the time $t$, at the rates $r = dz/dt$. The average of fixed numbers $g_j$ has the slopes $g_j$ along the
-# weights, so it moves at the rate $\sum_j s_j\, (g_j - \bar g)\, r_j$ with $\bar g = s \cdot g$. As $\sum_j s_j\, (g_j - \bar g)$ is 0, we
-# may subtract the average rate from each $r_j$. The result is called the **covariance** of $g$ and $r$ under the weights:
+# Now let all scores move with the time $t$, at the rates $r = dz/dt$. The weights move at the rates $J r$, so the average of fixed numbers
+# $g_j$ moves at the rate $g^\top J r = \sum_j s_j g_j r_j - (s \cdot g)(s \cdot r)$. This mean of products less the product of means is
+# called the **covariance** of $g$ and $r$ under the weights:
 #
 # $$\frac{d}{dt} \sum_{j=1}^{n} s_j g_j = \mathrm{Cov}_s\Bigl(g, \frac{d z}{dt}\Bigr) \label{weighted-mean-derivative}$$
 
@@ -467,8 +465,8 @@ for temperature in (1.0, 0.6, 0.25):
     print(f"T = {temperature}: norm of J / T {norm:.2f}")
 
 # %% [markdown] id="saturation"
-# Here $1 / T$ wins first, and then $J$. If the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much
-# faster than $T$. At which $T$ do the weights of this card move fastest?
+# First $1 / T$, then $J$: if the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much faster than
+# $T$. At which $T$ do the weights of this card move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()

@@ -17,8 +17,18 @@ DRAWN = [
         partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),
         ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
+    (
+        partial(
+            figures.loud_and_silent,
+            {"one": [[0, 0, 0], [0.3, 0.3, 0.3], [-0.8, 0.3, 0.5]], "two": [[0, 9, -9], [0, 1, 0], [0, 0.0004, 0]]},
+        ),
+        ["over its 3 keys", "one: the largest score is 0.0, its weight 0.300, and the longest arrow 0.800.", "arrow 0.000."],
+    ),
 ]
-REFUSED = [(partial(figures.walks, [0.1, 0.9]), "paths must have 2 axes")]
+REFUSED = [
+    (partial(figures.walks, [0.1, 0.9]), "paths must have 2 axes"),
+    (partial(figures.loud_and_silent, {"one": [[0, 1]] * 3, "two": [[0, 1, 2]] * 3}), r"ways\['two'\] must have shape \(3, 2\)"),
+]
 
 TestPictures = Pictures
 

@@ -58,6 +58,8 @@ def race(paths: Mapping[tuple[str, float], Sequence[float]]) -> None:
             beside = ends and len(path) ** 2 < longest  # in the left half the last has its words to the right, else above
             words = (f"{name}\n" if ends else "") + f"from {first:g}:{' ' if beside else chr(10)}{len(path):,} steps"
             at, across, up = ((10, 0), "left", "center") if beside else ((4, 7), "right", "bottom")
+            if name != names[0] and len(path) < longest:  # below the words of the other loss
+                at, across, up = (7, -19), "left", "top"
             ax.annotate(words, (len(path), path[-1]), xytext=at, textcoords="offset points", ha=across, va=up, fontsize=LABEL_POINTS)
         ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", xlim=(0.7, longest), ylim=(0, 0.8))
         ax.grid(visible=False)

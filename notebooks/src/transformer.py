@@ -323,12 +323,12 @@ for name in record.results[0]["loss"]:
 # were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
 # sees the answer gets below it.
 #
-# One block tells as many true stories as two, because each word follows from a few earlier ones, which one look finds if it knows their places.
-# Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper, and over
+# One block tells as many true stories as two, because each word follows from a few earlier ones, which attention finds in one block if it is told
+# their places. Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper, and over
 # all stories it is right half of the time at most. Indeed it tells about half as many true stories.
 #
-# Both turned models lie only 0.006 a word above the floor of all stories, but this is 0.17 a story. A model that gives 6/7 of its chance to
-# true stories, to all alike, lies $-\ln(6/7) = 0.15$ above it. And indeed, one drawn story in seven is not true.
+# Both turned models lie only 0.006 a word above the floor of all stories, but this is 0.17 a story. A model that gives 1/7 of its chance to
+# false stories, and the rest to all true ones alike, lies $-\ln(6/7) = 0.15$ a story above it. And one drawn story in seven is not true.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache

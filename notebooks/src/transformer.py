@@ -5,13 +5,13 @@
 # parts become one machine, and can you own every line of it?** You will build it in about sixty lines of PyTorch, train it on stories, and
 # give the same lines the weights of a real model, which writes English.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 57 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
 # ## Stories whose chances are known
 #
-# To judge a model, we want a language of which we know everything. Ours has 10,752 stories:
+# To judge a model, we want a language that we know entirely. Ours has 10,752 stories:
 
 # %% id="stories-code"
 from attn_course.experiments.stories import LENGTH, STORIES
@@ -21,14 +21,15 @@ print(STORIES[-1])
 print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="loss"
-# Five choices make a story: one of 8 names, one of the 7 others, 6 colours, 8 things and 4 deeds. All else follows: what one *loses* is *found*.
+# Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows: what one *loses* is
+# *found*.
 #
-# A model gives each next word a probability, and its **loss** is the mean of $-\ln p$ over the words that came. In story $i$ these
-# probabilities, each given the words before it, multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
+# A model gives each next word a probability (the first after a full stop), and its **loss** is the mean of $-\ln p$ over the words that
+# came. In story $i$ these probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
-# All $S=10752$ stories are equally likely. The graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean of
-# $p_i$. This mean is at most $1/S$, because the $p_i$ sum to at most 1:
+# All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean
+# $p_i$. Second, the $p_i$ sum to at most 1, so their mean is at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
@@ -70,14 +71,11 @@ figures.machine()
 my_norm = ...  # your function
 check("rms-norm-row", my_norm)
 
-# %% [markdown] id="norm-ours" tags=["ours"]
-# ```python
-# def my_norm(x, gain, eps):
-#     return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
-# ```
+# %% [markdown] id="norm-goes-on"
+# Our answer is in the folded cell, which uses it as long as yours is missing.
 
 
-# %% id="norm-code"
+# %% id="norm-code" tags=["hide-input"]
 import numpy as np
 
 
@@ -99,16 +97,22 @@ norm = ours if my_norm is ... else my_norm
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
 # This looks like attention to $m$ learned values, but nothing makes the weights sum to 1. Such a unit could store a fact: where attention has
-# brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and raise its score
-# ({section}`model`). Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, a soft switch, whose slope is
-# nowhere 0, so training can move it.
+# brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and so raise the score of *finds*, as
+# section {section}`model` shows.
+
+# %% [markdown] id="units-gate"
+# Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
+# very negative $c$. A hard switch between 1 and 0 would have the slope 0 on both sides, so training could not move it. The gate is a soft switch.
+#
+# By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
+# $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$. For $-g$ the gate is only 0.05, and the unit adds $-0.3$ times $v$.
 
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
 # That leaves attention, and it still lacks one piece. When a model writes, it reads only its new words, while the keys and values of `kept`
-# earlier words lie in its cache. Which keys may each new word see? After three kept words, the first of two new ones sees four keys, and the
-# second all five.
+# earlier words lie in its cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones
+# sees four keys, and the second all five.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -116,16 +120,13 @@ norm = ours if my_norm is ... else my_norm
 my_allowed = ...  # your function
 check("causal-mask-behind-kept", my_allowed)
 
-# %% [markdown] id="mask-ours" tags=["ours"]
-# ```python
-# def my_allowed(new, kept):
-#     return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
-# ```
+# %% [markdown] id="mask-goes-on"
+# Our answer is in the folded cell.
 
 
-# %% id="mask-code"
+# %% id="mask-code" tags=["hide-input"]
 def allowed_ours(new, kept):
-    return np.tri(new, kept + new, kept)
+    return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
 
 
 allowed = allowed_ours if my_allowed is ... else my_allowed
@@ -151,38 +152,43 @@ def turned(x, first, theta):  # x: (..., places, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now all of attention: heads, of which each `block.shared` use one key head (lesson {lesson}`heads`), your mask, and a cache, in which each
-# block has a list of keys and one of values:
+# Now all of attention, one step a line. Each key head serves `block.shared` heads (lesson {lesson}`heads`), and the cache has keys and values
+# for each block:
 
 
 # %% id="attend-code"
-def attend(block, x, cache):  # x: (..., new, d)
-    def heads(w):  # (..., heads, new, d_k)
-        return (x @ w).unflatten(-1, (-1, block.d_k)).swapaxes(-2, -3)
+def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
+    return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
 
-    keys, values = cache.setdefault(block, ([], []))
-    kept = sum(k.shape[-2] for k in keys)  # so many words were read before
-    q = turned(heads(block.w_query), kept, block.theta)
-    keys.append(turned(heads(block.w_key), kept, block.theta))
-    values.append(heads(block.w_value))
-    k, v = torch.cat(keys, -2), torch.cat(values, -2)  # (..., key heads, words, d_k)
-    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # (..., heads, ...)
-    unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0
+
+# %% id="attend-lines"
+def attend(block, x, cache):  # x: the rows of the new words
+    w = block.w_query, block.w_key, block.w_value
+    q, k, v = (in_heads(x @ each, block.d_k) for each in w)
+    kept = cache[block][0].shape[-2] if block in cache else 0  # how many came before
+    q, k = (turned(y, kept, block.theta) for y in (q, k))  # told their places
+    if kept:  # kept keys and values stand before the new ones
+        k, v = (torch.cat(both, -2) for both in zip(cache[block], (k, v), strict=True))
+    cache[block] = k, v
+    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # one for each head
+    unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0  # your mask
     scores = (q @ k.mT / block.d_k**0.5).masked_fill(unseen, -torch.inf)
-    return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
+    output = (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2)  # heads side by side
+    return output @ block.w_output
 
 
 # %% [markdown] id="attend-rows"
-# Five words at once, and one by one with the cache, must give the same rows. Here is a tiny block of two heads and one key head:
+# Five words at once, and one by one with the cache, must give the same rows. The folded `Tiny` has two heads and one key head:
 
 
-# %% id="attend-rows-code"
+# %% id="tiny-code" tags=["hide-input"]
 class Tiny:
     d_k, shared, theta = 2, 2, 100.0
     w_query = w_output = torch.eye(4)
     w_key = w_value = torch.eye(4)[:, :2]
 
 
+# %% id="attend-rows-code"
 five, cache = torch.arange(20.0).reshape(5, 4).sin(), {}
 rows = [attend(Tiny, word[None], cache) for word in five]
 print("at once:   ", attend(Tiny, five, {})[:, 0])
@@ -191,10 +197,10 @@ print("one by one:", torch.cat(rows)[:, 0])
 # %% [markdown] id="model"
 # ## The whole model
 #
-# How large should the first, random weights be? A matrix of independent entries with mean 0 and a variance of 1 over its number of rows gives out
-# numbers about as large as those that go in. But $2L$ parts add to the stream. So the last matrix of each part is divided by $\sqrt{2L}$ as
-# well (`parts` is $2L$ there). Then all parts together add about as much as a single undivided one (section {section}`deep`). The folded
-# `matrix` and `gains` draw such weights.
+# How large should the first, random weights be? A matrix of independent entries with mean 0 and variance 1 over its number of rows gives out
+# numbers about as large as those that go in. As $2L$ parts add to the stream, the last matrix of each is also divided by $\sqrt{2L}$ (`parts`
+# is $2L$). Then all of them together add about as much as a single undivided one (section {section}`deep`). The folded `matrix` and `gains`
+# draw such weights.
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -253,7 +259,7 @@ class GPT(nn.Module):
 
 
 # %% [markdown] id="sizes-text"
-# Ours is small. A word has 48 numbers, attention has 4 heads of 12, and each 2 of them share a key head:
+# Ours is small. A word has 48 numbers, attention has 4 heads of 12, and every two share a key head:
 
 # %% id="sizes-code"
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
@@ -263,10 +269,9 @@ print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 # %% [markdown] id="train"
 # ## Training
 #
-# Row $t$ of the scores is about word $t + 1$. So the model reads all words but the last, and its targets are all words but the first. We keep
-# 1,000 stories back, and train on the others for 300 steps:
+# Row $t$ of the scores is about word $t + 1$. So the model reads all words but the last, and its targets are all words but the first:
 
-# %% id="train-code" tags=["live"]
+# %% id="loss-code"
 from attn_course.experiments.stories import FLOOR, tables
 
 stories, kept_back = tables()  # each word a number; a full stop begins each row
@@ -276,6 +281,11 @@ def loss_of(model, rows):
     return cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
 
 
+# %% [markdown] id="train-steps"
+# 1,000 stories are kept back. The model cannot know which they are, so its loss on them should stay above the floor, too. The folded loop takes
+# 300 steps of AdamW, each on 32 of the others:
+
+# %% id="train-code" tags=["live", "hide-input"]
 optimiser, losses = torch.optim.AdamW(mine.parameters(), lr=0.005), []
 for _ in range(300):
     loss = loss_of(mine, stories[rng.integers(len(stories), size=32)])
@@ -293,9 +303,10 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 # ### Spot the mistake: too good
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
-# mask. The cell prints three trainings of four models: ours with two blocks and with one, and the two friends'. Each loss is measured on
-# kept-back stories, as its owner wrote it. Then each model draws 500 stories word by word, and the cell prints the share that are stories of
-# our language. **Predict** what the two friends get.
+# mask. The cell prints three trainings of five models: ours with two blocks, with one, and with one that does not turn queries and keys, and
+# the two friends'. Each loss is measured on kept-back stories, as its owner wrote it. Then each model draws 500 stories word by word, and the
+# cell prints the share that are stories of our language. **Predict** what the two friends get, and whether one block tells as many true stories
+# as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -310,8 +321,14 @@ for name in record.results[0]["loss"]:
 # Both report losses near 0, and none of their stories is true. Without the shift the target is the word that was just read, and when the
 # model writes, it repeats that word. Without the mask the next word stood in view, and when the model writes, it is not there yet. Both losses
 # were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
-# sees the answer gets below it. And the honest ones? They lie only 0.006 a word above the floor of all stories, but this is 0.17 a story, and
-# one drawn story in seven is not true.
+# sees the answer gets below it.
+#
+# One block tells as many true stories as two, because each word follows from a few earlier ones, which attention finds in one block if it is told
+# their places. Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper, and over
+# all stories it is right half of the time at most. Indeed it tells about half as many true stories.
+#
+# Both turned models lie only 0.006 a word above the floor of all stories, but this is 0.17 a story. A model that gives 1/7 of its chance to
+# false stories, and the rest to all true ones alike, lies $-\ln(6/7) = 0.15$ a story above it. And one drawn story in seven is not true.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -335,15 +352,13 @@ def write(model, ids, count, choose=likeliest):
 
 
 # %% [markdown] id="write-text"
-# We let it end the stories that were kept back. Then one pass with an empty cache reads them whole. It must find the same words likeliest:
+# We let it end the stories that were kept back, given all up to the helper's name:
 
 # %% id="write-check"
 from attn_course.experiments.stories import text
 
-ended = write(mine, kept_back[:, :13], 16)  # given all up to the helper's name
+ended = write(mine, kept_back[:, :13], 16)
 print(text(ended[0, 1:13]), "...", text(ended[0, 13:]))
-whole = mine(ended).argmax(-1)  # row t is about word t + 1
-print("the same words in one pass:", torch.equal(whole[:, 12:-1], ended[:, 13:]))
 share = (ended == kept_back).all(-1).float().mean().item()
 print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 
@@ -367,8 +382,8 @@ for _ in range(3):
 # %% [markdown] id="real"
 # ## The real model, in your lines
 #
-# The stories are easy: a model of a single block told as many right. Do the same lines write English? SmolLM2 was
-# trained by others, on far more text than we could read. Here is what it writes, run by the course:
+# The stories are easy. Do the same lines write English? SmolLM2 was trained by others, on far more text than we could read. Here is what it
+# writes, run by the course:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -380,7 +395,7 @@ start = "A long time ago, in a small village, there lived"
 print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
-# Its sizes are below: 30 blocks, and 49,152 words or pieces of words. Now put its 134 million numbers into *your* class, of which not a line
+# Its sizes are below: 30 blocks, and 49,152 words or pieces of words. Now put its 134.5 million numbers into *your* class, of which not a line
 # changes. `renamed` gives them your names. The cell compares all scores with those of the course's own code for this model. Then your `write`
 # goes on, with the likeliest words and with drawn ones:
 
@@ -480,7 +495,7 @@ verify_lesson("transformer")
 # square 1, independent of the first, changes neither.
 
 # %% [markdown] id="tied-text"
-# A tied table has a price at the start. The stream still holds the word that was read, and if the entries of the table are uncorrelated, with
+# A tied table leaves a trace at the start. The stream still holds the word that was read, and if the entries of the table are uncorrelated, with
 # mean 0 and variance $\sigma^2$, then
 #
 # $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$

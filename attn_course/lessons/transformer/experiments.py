@@ -25,6 +25,7 @@ def tells(model: Transformer, seed: int) -> float:
 MODELS: dict[str, dict[str, Any]] = {
     "two blocks": {},
     "one block": {"n_blocks": 1},
+    "one block, unturned": {"n_blocks": 1, "rope_theta": None},
     "mask forgotten": {"is_causal": False},
     "targets not shifted": {},
 }
@@ -50,7 +51,7 @@ def conclude(found: dict[str, Any]) -> dict[str, Any]:
 
 def quick(seed: int) -> dict[str, bool]:
     """Say after 60 steps whether only the two mistakes have losses below the floor."""
-    found = {name: new_model(seed, **options) for name, options in MODELS.items() if name != "one block"}
+    found = {name: new_model(seed, **options) for name, options in MODELS.items() if "n_blocks" not in options}
     losses = {}
     for name, model in found.items():
         shift = 0 if name == "targets not shifted" else 1

@@ -250,6 +250,7 @@ figures.weights_by(maps, words)
 # **Your turn: a third suspect.** Take the other side, and change `my_suspect` into a function that is not attention and still passes both
 # tests. What do our numbers not show? The cell also compares it with `attend` on random numbers.
 
+
 # %% id="third-code"
 def my_suspect(query, key, value):
     return attend(query, key, value)  # make it wrong
@@ -299,7 +300,8 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # Your function (or the course's) wrote this. (Without the model on your machine, the text is a stored one, and your function was tried on
 # one stored step only.)
 #
-# And with the line of 2022? First we let only "it" ask in our sentence, as only the newest token asks in the model. **Predict** the seven weights that `softmax_over_queries` gives.
+# And with the line of 2022? First we let only "it" ask in our sentence, as only the newest token asks in the model. **Predict** the seven
+# weights that `softmax_over_queries` gives.
 
 # %% id="real-break" tags=["predicted"]
 it = Q[4:5]  # a single query, that of "it"
@@ -317,9 +319,9 @@ if model.is_here:
         print(model.write(start, tokens=5))
 
 # %% [markdown] id="real-broken-notice"
-# On our machine the model went on with ",, the the (". Trained with the right line, it shows the wrong one at once. But with the
-# 2 in the place of the root, which is 8 here, it wrote "sets in the west,". Only the last token differs from what `attend` wrote, so good
-# English proves little, too. The random numbers showed this suspect, because there $d_k = 5$.
+# On our machine the model went on with ",, the the (". Trained with the right line, it shows the wrong one at once. But with our third
+# suspect, a 2 in the place of the root, which is 8 here, it wrote "sets in the west,". Only the last token differs from what `attend`
+# wrote, so good English proves little, too. The random numbers showed this suspect, because there $d_k = 5$.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -494,8 +496,8 @@ check("same-output-other-values", my_values)
 # If $v_1 \ne 0$, a query that weights the two in another ratio notices. Bahdanau's program asked anew for every word.
 
 # %% [markdown] id="fade"
-# Second, weight. How much of one word is left in a book of 100,000 tokens? The weights of a query sum to 1, so every further key takes something from the
-# others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$.
+# Second, weight. How much of one word is left in a book of 100,000 tokens? The weights of a query sum to 1, so every further key takes
+# something from the others. Let one score lead all others, which are equal, by 7: a factor of $e^7 \approx 1097$.
 
 # %% id="fade-code"
 for n in (100, 1000, 100_000):

@@ -144,7 +144,8 @@ figures.mixture_explorable()
 
 # %% [markdown] id="more"
 # Is the other colour lost, then? The head of `one` gives on average the weight 0.50 to the place before and 0.46 to the place after. In
-# place of the linear map, we now train a small network. The folded `Chosen` feeds it the same values, mixed with two weights that we choose.
+# place of the linear map, we now train a small network. The folded `Chosen` feeds it the same values, mixed with two weights that we
+# choose.
 
 # %% id="more-chosen" tags=["hide-input"]
 from copy import deepcopy
@@ -417,8 +418,8 @@ verify_lesson("heads")
 # \label{multi-head-attention}$$
 
 # %% [markdown] id="sum-maps"
-# It does more, but not with more parameters. $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, $W_V$ has $H d_v$ columns, and $W_O$ as
-# many rows. Together they hold
+# It does more, but not with more parameters. $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, $W_V$ has $H d_v$ columns, and $W_O$
+# as many rows. Together they hold
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #

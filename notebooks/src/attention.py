@@ -243,7 +243,7 @@ figures.weights_by(maps, words)
 # 1, because each key shares out a weight of 1 among the queries, and the row of "cat" collects 2.18.
 #
 # So the line of 2022 is wrong, and one number made by hand shows it. In that code the keys are axis 2, so `dim=2` is right. "That's a typo
-# and a big bug!" answered the author. And the pictures? A layer can learn some jobs with the wrong axis, too, as the first *Deeper* section
+# and a big bug!" answered the author. And the pictures? A layer can learn some jobs with the wrong axis, as the first *Deeper* section
 # shows.
 
 # %% [markdown] id="third"
@@ -297,7 +297,7 @@ print(yours)
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# Your function (or the course's) wrote this. (Without the model on your machine, the text is a stored one, and your function was tried on
+# Your function (or the course's) wrote this. (Without the model on your machine, the text is stored, and your function was tried on
 # one stored step only.)
 #
 # And with the line of 2022? First we let only "it" ask in our sentence, as only the newest token asks in the model. **Predict** the seven
@@ -321,7 +321,7 @@ if model.is_here:
 # %% [markdown] id="real-broken-notice"
 # On our machine the model went on with ",, the the (". Trained with the right line, it shows the wrong one at once. But with our third
 # suspect, a 2 in the place of the root, which is 8 here, it wrote "sets in the west,". Only the last token differs from what `attend`
-# wrote, so good English proves little, too. The random numbers showed this suspect, because there $d_k = 5$.
+# wrote, so good English proves little. The random numbers showed this suspect, because there $d_k = 5$.
 
 # %% id="verify-lesson"
 verify_lesson("attention")

@@ -139,13 +139,13 @@ figures.mixture_explorable()
 #
 # No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
 # To name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can,
-# since each has weights of its own. (The proof needs weights that do not depend on the colours. In our trained heads they hardly do: their
-# standard deviation over the rings is 0.03 at most.)
+# since each has weights of its own. (The proof needs weights that do not depend on the colours. Ours hardly do: their standard
+# deviation over the rings is 0.03 at most.)
 
 # %% [markdown] id="more"
 # Is the other colour lost, then? The head of `one` gives on average the weight 0.50 to the place before and 0.46 to the place after. In
-# place of the linear map, we now train a small network. The folded `Chosen` feeds it the same values, mixed with two weights that we
-# choose.
+# place of the linear map, we now train a small network behind the same head. The folded `Chosen` feeds it the same values, mixed with two
+# weights that we choose.
 
 # %% id="more-chosen" tags=["hide-input"]
 from copy import deepcopy
@@ -332,7 +332,7 @@ model = language_model()
 words = "river green paper seven tiger horse gold cup. river green"
 
 # %% [markdown] id="real-look"
-# How much weight does each head give, on average, to the token before, and how much to the first token?
+# How much weight does each head give, on average, to the token before, and to the first token?
 
 # %% id="real-maps"
 p = model.maps(words)[16]  # head, query, key
@@ -347,7 +347,7 @@ for head in range(9):
 
 # %% [markdown] id="real-copy"
 # What does the model lose with this head? At the second "green", the model must find "paper" to go on with the list. We silence each of the
-# nine heads by itself and then, for control, eight instead of one: all but head 0.
+# nine heads by itself and then, for control, all but head 0.
 #
 # **Predict** in which of the ten cases the model still repeats the list. (This is a bet.)
 
@@ -361,8 +361,8 @@ for silent in (*((head,) for head in range(9)), others):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 as the only
-# head of this layer. "Paper" suffers, too: without head 0 its probability is 0.083, in the other nine cases at least 0.176. But it is
-# still the likeliest token, so it is written before the list breaks off.
+# head of this layer. "Paper" suffers, too: without head 0 its probability is 0.083, in the other nine cases at least 0.176. It is still
+# the likeliest token, so the model writes it.
 
 # %% [markdown] id="real-texts"
 # But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the
@@ -433,13 +433,14 @@ verify_lesson("heads")
 # place, $\Delta_h$ steps further on. We call such weights $S_h$, so row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (A softmax can come near to
 # them, but not to the rows of zeros where a step leads beyond the text.) With $W_h$ for the map of features, the layer returns
 # $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, and each head is one entry of its filter (Cordonnier et al., 2020). The
-# two heads of the ring are close to one with the shifts $-1$ and $1$, whose ends meet:
+# two heads of the ring are close to a convolution with the shifts $-1$ and $1$, on a text whose ends meet:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 
 # %% [markdown] id="narrow"
 # Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into at
-# most $d_v$ directions. If all heads had the same weights, they would apply the map $W_V W_O$ together, which writes into at most $H d_v$:
+# most $d_v$ directions. If all heads had the same weights, they would apply the map $W_V W_O$ together, which writes
+# into at most $H d_v$ directions:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$

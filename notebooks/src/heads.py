@@ -39,8 +39,14 @@ rings = draw(np.random.default_rng(2), 1024)
 figures.ring(rings[0])
 
 # %% [markdown] id="hook-layer"
-# We give the task to one layer of attention. For each place it reads a vector of the colour plus one of the place. From what the layer
-# returns at a place, a linear map must name both neighbours. We try one head of width 32, and two of width 16:
+# We give the task to one layer of attention. Its heads stand side by side, and $W_O$ merges them:
+
+# %% id="machine"
+figures.machine()
+
+# %% [markdown] id="hook-reads"
+# For each place the layer reads a vector of the colour plus one of the place. From what it returns at a place, a linear map must name both
+# neighbours. We try one head of width 32, and two of width 16:
 
 
 # %% id="hook-code"
@@ -93,17 +99,13 @@ for seed in (2, 1, 0):
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # of the 1024 rings
+most = maps.std(dim=0).amax(dim=(1, 2))
+print("largest standard deviation over the rings:", *(f"{each:.3f}" for each in most))
 figures.ring_maps(maps.mean(dim=0))
 
 # %% [markdown] id="why"
 # ## What does the one head lack?
 #
-# In the machine of lesson {lesson}`start`, the heads are lit, and $W_O$, which merges them:
-
-# %% id="machine"
-figures.machine()
-
-# %% [markdown] id="why-line"
 # Each of the two heads looks at one neighbour. The single head looks at both, and hands over a mixture of their colours. Let red be the
 # number 0, and blue 1. The card draws the mixtures of the four pairs twice, first in the colour before, then in the colour after. Move its
 # slider. Can one threshold on the mixture tell the colour before? And the colour after?
@@ -137,31 +139,52 @@ figures.mixture_explorable()
 #
 # No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
 # To name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can,
-# since each has weights of its own. (The proof needs weights that do not depend on the colours. In our trained heads, they depend on them
-# very little.)
+# since each has weights of its own. (The proof needs weights that do not depend on the colours. Ours hardly do: their standard
+# deviation over the rings is 0.03 at most.)
 
 # %% [markdown] id="more"
 # Is the other colour lost, then? The head of `one` gives on average the weight 0.50 to the place before and 0.46 to the place after. In
-# place of the linear map, we now train a small network that reads the same head. (`train` leaves frozen parameters alone.)
-#
-# **Predict** how often the network names the colour before, and how often the colour after.
+# place of the linear map, we now train a small network behind the same head. The folded `Chosen` feeds it the same values, mixed with two
+# weights that we choose.
 
-# %% id="more-code" tags=["predicted"]
+# %% id="more-chosen" tags=["hide-input"]
 from copy import deepcopy
 
+
+def network():
+    return nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
+
+
+class Chosen(nn.Module):  # the head of `one`, which looks at two places only
+    def __init__(self, before, after):
+        super().__init__()
+        self.before, self.after, self.names = before, after, network()
+
+    def forward(self, rings):
+        v = (one.colour(rings) + one.place.weight) @ one.layer.in_proj_weight[64:].T
+        mixture = self.before * v.roll(1, dims=1) + self.after * v.roll(-1, dims=1)
+        return self.names(one.layer.out_proj(mixture)).unflatten(-1, (2, 8))
+
+
+# %% [markdown] id="more-bet"
+# **Predict** how often the network names the colour before, and how often the colour after: with the trained head, and with the weights
+# 0.48 and 0.48.
+
+# %% id="more-code" tags=["predicted"]
 deep = deepcopy(one)
-deep.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
-print("the same head, then a network:", named(train(deep, seed=0)(rings), rings))
+deep.names = network()
+print("the same head:", named(train(deep, seed=0)(rings), rings))
+for weights in ((0.50, 0.46), (0.48, 0.48)):
+    print(*weights, named(train(Chosen(*weights), seed=0)(rings), rings))
 
 # %% [markdown] id="more-answer" tags=["answer"]
-# The network names both almost every time, as it does with the heads of the other two starts. In a linear map, the neighbour with the
-# larger weight always counts for more. But with 0.50 and 0.46, "red, blue" and "blue, red" are different mixtures, which a network can tell
-# apart.
+# With the trained head, the network names both almost every time, as with the heads of the other two starts. At 0.50 and 0.46, "red,
+# blue" and "blue, red" are different mixtures. At 0.48 and 0.48 they are the same. Then every network has to guess the order: it can be
+# right where the colours are equal, at one place of eight, and at half of the others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
 
 # %% [markdown] id="mixture"
-# So no colour is lost: a network can sort out the mixture. (A transformer has one behind each layer of attention.) But with such weights,
-# and places that write in the same features, as on the ring, one head cannot do what several can: **hand several things over apart**, ready
-# for a linear map.
+# So with unequal weights a network can sort out the mixture. (A transformer has one behind each layer of attention.) But one head of the
+# ring, whose weights hardly depend on the colours, cannot do what two can: **hand several things over apart**, ready for a linear map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -273,7 +296,7 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="silence-ring"
-# Now your two functions take over the layer of `two`. In the folded cell, the first computes the heads of each ring:
+# Now your two functions take over the layer of `two`. The first computes the heads of each ring:
 
 # %% id="silence-ring-heads" tags=["hide-input"]
 w_in, w_out = two.layer.in_proj_weight.numpy(), two.layer.out_proj.weight.numpy()
@@ -309,7 +332,7 @@ model = language_model()
 words = "river green paper seven tiger horse gold cup. river green"
 
 # %% [markdown] id="real-look"
-# How much weight does each head give, on average, to the token before, and how much to the first token?
+# How much weight does each head give, on average, to the token before, and to the first token?
 
 # %% id="real-maps"
 p = model.maps(words)[16]  # head, query, key
@@ -320,24 +343,11 @@ for head in range(9):
 
 # %% [markdown] id="real-hold"
 # Head 0 looks at the token before, like a head on the ring. The others look most at the first token. But weights only show where a head
-# looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16. The folded cell compares this with
-# your function, if the model is on your machine. (For us it was the same.)
-
-# %% id="real-layer" tags=["live", "hide-input"]
-if model.is_here:
-    from attn_course.modules import hooked
-
-    caught = []
-    with hooked(model.network, {"blocks.16.attention.heads": caught.append}):
-        model.logits(words)
-    z = caught[0].numpy().swapaxes(0, 1)  # head, token, width
-    yours = my_layer_without(z, model.layer(16).w_output, silent=0)
-    _, added = model.silenced((16, 0)).around_heads(16, words)
-    print("the same:", np.allclose(yours, added, atol=1e-4))
+# looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16.
 
 # %% [markdown] id="real-copy"
 # What does the model lose with this head? At the second "green", the model must find "paper" to go on with the list. We silence each of the
-# nine heads by itself and then, for control, eight instead of one: all but head 0.
+# nine heads by itself and then, for control, all but head 0.
 #
 # **Predict** in which of the ten cases the model still repeats the list. (This is a bet.)
 
@@ -345,11 +355,14 @@ if model.is_here:
 others = tuple(range(1, 9))
 for silent in (*((head,) for head in range(9)), others):
     quiet = model.silenced(*((16, head) for head in silent))
-    print(*silent, "silent:", quiet.write(words, tokens=6).removeprefix(words))
+    (chance,) = quiet.next_tokens(words, count=1).values()  # of the next word
+    written = quiet.write(words, tokens=6).removeprefix(words)
+    print(*silent, "silent:", written, f"({chance:.3f})")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only without head 0 does the model lose the list: it still finds "paper", but then writes a year. It repeats the whole list without any
-# other of the nine, and even with head 0 as the only head of this layer.
+# Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 as the only
+# head of this layer. "Paper" suffers, too: without head 0 its probability is 0.083, in the other nine cases at least 0.176. It is still
+# the likeliest token, so the model writes it.
 
 # %% [markdown] id="real-texts"
 # But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the
@@ -363,8 +376,7 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
     print(f"silent: {silent:28}", (100 * record.values("silenced", silent)).round())
 
 # %% [markdown] id="real-notice"
-# Without head 0 it is less than 13 %, and without the eight others of its layer more than 38 %. So these copies need head 0 far more than
-# the other eight together.
+# These copies need head 0 far more than the other eight together.
 #
 # Now choose a list and heads yourself. The cell writes the list twice and begins again. Try `silent = []` first: some lists the model does
 # not repeat at all.
@@ -406,56 +418,62 @@ verify_lesson("heads")
 # \label{multi-head-attention}$$
 
 # %% [markdown] id="sum-maps"
-# It does more, but not with more parameters: $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, and $W_V$ has $H d_v$ columns, so
+# It does more, but not with more parameters. $W_Q$ and $W_K$ have $d$ rows and $H d_k$ columns each, $W_V$ has $H d_v$ columns, and $W_O$
+# as many rows. Together they hold
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# stays if twice as many heads have half the widths. But put {eq}`attention-of-one-head` into {eq}`output-projection-sums-heads`:
+# numbers, and still do if there are twice as many heads of half the widths. What the heads gain shows when we put
+# {eq}`attention-of-one-head` into {eq}`output-projection-sums-heads`:
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
-#
-# Each head has a map of features of its own, for the places that $P_h$ chooses. What if each chooses one place for sure, $\Delta_h$ steps
-# on? With $S_h$ for such weights, row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (No softmax gives such rows, nor the zeros beyond the ends of
-# the text, but it comes near to the first.) With $W_h$ for the map of features, the sum is $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a
-# **convolution**, with one entry of the filter for each head (Cordonnier et al., 2020), and the ring's two heads are close to one with the
-# shifts $-1$ and $1$ whose ends meet:
+
+# %% [markdown] id="sum-shifts"
+# So each head applies its own map of features, $W_V^{(h)} W_O^{(h)}$, at the places that $P_h$ chooses. Suppose that each chooses a single
+# place, $\Delta_h$ steps further on. We call such weights $S_h$, so row $t$ of $S_h X$ is $x_{t + \Delta_h}$. (A softmax can come near to
+# them, but not to the rows of zeros where a step leads beyond the text.) With $W_h$ for the map of features, the layer returns
+# $Y_t = \sum_h x_{t + \Delta_h} W_h$. This is a **convolution**, and each head is one entry of its filter (Cordonnier et al., 2020). The
+# two heads of the ring are close to a convolution with the shifts $-1$ and $1$, on a text whose ends meet:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 
 # %% [markdown] id="narrow"
-# Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into
-# $d_v$ directions at most, and all together, with the same weights in each, into $H d_v$, if there are so many:
+# Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into at
+# most $d_v$ directions. If all heads had the same weights, they would apply the map $W_V W_O$ together, which writes
+# into at most $H d_v$ directions:
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
 #
-# Nor can a narrow head form all weights. Their logarithms are the scores, of rank $d_k$ at most, less one number for each row, so their
-# rank is $d_k + 1$ at most. But the logarithms of positive weights for $T$ tokens may have rank $T$ (see Bhojanapalli et al., 2020).
+# A narrow head cannot form all weights, either. The logarithms of its weights are the scores less one number for each row. The scores have
+# at most the rank $d_k$, and these numbers add at most 1 to it. But the logarithms of positive weights for $T$ tokens may have the rank $T$
+# (see Bhojanapalli et al., 2020).
 
 # %% [markdown] id="cache"
 # ## Deeper: what does a layer keep while it writes?
 #
-# A model writes one token at a time. With the causal mask (lesson {lesson}`masking`), later tokens drop out of row $t$, for their weight is
-# 0. What is left is the query of token $t$ with the keys and values of tokens $1$ to $t$. With the mask on the right side:
+# A model writes one token at a time. With the causal mask (lesson {lesson}`masking`) the weights of later tokens are 0, so they drop out of
+# row $t$. What is left is the query of token $t$ with the keys and values of tokens $1$ to $t$. With the mask on the right side:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# So in every layer, no later token changes a key or a value, and the layer keeps them in a **cache**. To compute all $T$ tokens again, if
-# $H d_k = H d_v = d$, the four projections take $2\, T d^2$ operations each, half of them additions. Scores and averages take $2\, T^2 d_k$
-# each for each head, so all but the softmax is
+# So no later token changes a key or a value, in any layer, and each layer keeps them in a **cache**. What would it take to compute all $T$
+# tokens again for each new one? If $H d_k = H d_v = d$, the four projections take $2\, T d^2$ operations each, half of them additions. In
+# each head, the scores take $2\, T^2 d_k$ operations, and the averages as many. Without the softmax and the scaling this makes
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# With $d = 256$, writing 256 tokens without a cache takes 137 times the operations.
+# With $d = 256$, a model writes 256 tokens with 137 times as many operations without a cache as with one.
 
 # %% [markdown] id="shared"
-# To keep less, $g$ neighbouring query heads share one key head and one value head (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key
-# heads, where $H_{kv}$ divides $H$, and heads counted from 0:
+# A layer that keeps fewer keys and values needs a smaller cache. So let $g$ neighbouring query heads share one key head and one value head
+# (Shazeer, 2019; Ainslie et al., 2023). With $H_{kv}$ key heads, where $H_{kv}$ divides $H$, and with heads counted from 0, query head $h$
+# uses key head $r$:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \label{grouped-query-attention}$$
 #
-# PyTorch computes nine query heads on three key heads at once, and we one token after the other:
+# PyTorch computes nine query heads on three key heads for all tokens at once, and we compute them one token after the other:
 
 # %% id="cache-code"
 from torch.nn.functional import scaled_dot_product_attention
@@ -471,11 +489,12 @@ for t in range(1, 6):
 print("the same, token by token")
 
 # %% [markdown] id="cache-bytes"
-# A token leaves a key and a value, of $d_{\mathrm{head}} = d_k = d_v$ numbers of $b$ bytes, with each key head of each layer:
+# For each token, each key head of each layer keeps a key and a value, of $d_{\mathrm{head}} = d_k = d_v$ numbers of $b$ bytes:
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #
-# Here is SmolLM2's cache of 8,192 tokens, and with nine key heads. (Its 135 million numbers of 16 bits take 257 MiB.)
+# The cell computes the cache of SmolLM2 for 8,192 tokens with its three key heads, and what it would be with nine. (The 135 million numbers
+# of the model, of 16 bits, take 257 MiB.)
 
 # %% id="cache-bytes-code"
 for key_heads in (3, 9):

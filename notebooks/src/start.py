@@ -84,7 +84,7 @@ print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # [:, None]: as a 
 
 # %% [markdown] id="repair"
 # The wish is yours to repair. With somebody alive and nothing else, $(2, 0, 0)$, "cat" leads by 2. Change the wish, with numbers from
-# $-2$ to 2, and run the cell again, until "cat" leads all other words by 4. (What you change is kept in `work/lessons/`.)
+# $-2$ to 2, and run the cell again, until "cat" leads all other words by 4.
 
 # %% id="repair-code"
 my_wish = [2, 0, 0]  # change it
@@ -100,9 +100,9 @@ print("cat leads by", mine[1] - np.delete(mine, 1).max())
 # </details>
 
 # %% [markdown] id="fourth"
-# Soon we divide by the square root of how many numbers a query has. With four numbers that is 2, so each badge gets a fourth one, *alive*
-# minus *tells*. The wish $(2, 0, -2, 2)$ then scores 4 times *alive*, minus 2 times *tells*, minus 2 times *open*. That is twice the
-# wish $(2, -1, 0)$, with *open* counted against a word, too, so that "it" gives less to itself.
+# Soon we divide by the square root of how many numbers a query has. Only so that this root is 2, each badge gets a fourth number, *alive*
+# minus *tells*, which says nothing new. The wish $(2, 0, -2, 2)$ then scores 4 times *alive*, minus 2 times *tells*, minus 2 times
+# *open*. That is twice the wish $(2, -1, 0)$, with *open* counted against a word, too, so that "it" gives less to itself.
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -129,12 +129,12 @@ print(labelled(np.column_stack([key, scores]), columns=columns))
 # ## From scores to shares
 #
 # "Cat" has the score 8, and the next best have 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
-# must be positive and sum to 1. (Ours may also look at later words, which lesson {lesson}`masking` hides.) The seven scores sum to
-# $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first has to become a positive number, but by which rule?
+# must be positive and sum to 1. The seven scores sum to $-4$, so if we divided by that, the cat would get $8 / (-4) = -2$. Each score first
+# has to become a positive number, but by which rule?
 #
 # One demand nearly decides it, as lesson {lesson}`softmax` proves. Suppose that every word gets the same bonus, because the wish likes
-# something that all have. Then nobody has gained on anybody, and the shares should stay. We try a bonus of 10 with powers of
-# $e \approx 2.72$, and with squares (which also make 0 of a score of 0, but let that pass):
+# something that all have. Then nobody has gained on anybody, and the shares should stay. We try a bonus of 10 with squares, and with powers
+# of $e \approx 2.72$:
 
 # %% id="rules"
 for name, rule in {"squares": np.square, "powers of e": np.exp}.items():
@@ -160,8 +160,8 @@ def luck(d_k):  # random wishes, each of which meets seven random badges
 
 # %% [markdown] id="chance"
 # A second question comes from real models. Let $d_k$ be how many numbers a query has: in ours it is 4, in SmolLM2 it is 64. A score adds up
-# $d_k$ products. The folded `luck` (what is folded can stay closed) lets a wish meet seven badges, a thousand times. All are random
-# numbers with mean 0 and standard deviation 1.
+# $d_k$ products. The folded `luck` lets a wish meet seven badges, a thousand times. All are random numbers with mean 0 and standard
+# deviation 1.
 #
 # **Predict** what happens to the share of the best of the seven if $d_k$ grows. And if all scores are first divided by $\sqrt{d_k}$?
 
@@ -195,9 +195,8 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="average"
 # ## What "it" takes home
 #
-# Each word also brings a present to the party, its **value**. The present is never used up, however many words take of it. Our
-# values are the first two numbers, *alive* and *tells*. From each word "it" takes the weight times the value, and adds up. So it takes home
-# an average of all seven values:
+# Each word also brings a present to the party, its **value**. Our values are the first two numbers, *alive* and *tells*. From each word
+# "it" takes the weight times the value, and adds up. So it takes home an average of all seven values:
 
 # %% id="average-code"
 value = X[:, :2]
@@ -306,7 +305,7 @@ print(labelled(shares, columns=("random", "learned")))
 # %% [markdown] id="formula"
 # ## All words at once
 #
-# Now all seven words ask all seven, again with the $W_Q$ that we chose:
+# Now all seven words ask all seven (lesson {lesson}`masking` hides the later ones), again with the $W_Q$ that we chose:
 
 # %% id="formula-table"
 S = query @ key.T
@@ -392,23 +391,34 @@ for i, j in pairs:
 
 # %% [markdown] id="own-real"
 # Now put a sentence of your own into `words`, such as `the cup fell because it was full`, and change `meant`. Give the pronoun `numbers`
-# that are not all 0 (two pronouns whose numbers are equal, or positive multiples of each other, look for the same word), and let the noun
-# alone have the largest number in one column, say 2. Words without numbers are all 0. So if some word has none and another has `[0, 2, 0]`,
-# a cup of `[0, 1, 0]` never wins, because its score lies halfway between theirs and that of `[0, 2, 0]`.
+# that are not all 0, and let the noun alone have the largest number in one column, say 2.
 #
-# And what does the head from the beginning find, if the model is on your machine? In our sentence "she" gave "girl" 0.38, and "it" gave
-# "tree" 0.93. (The model cuts a word like "suitcase" in two; we add both shares.)
+# <details><summary>If a pronoun finds another word</summary>
+#
+# Two pronouns whose numbers are equal, or positive multiples of each other, look for the same word. And words without numbers are all 0. So
+# if some word has none and another has `[0, 2, 0]`, a cup of `[0, 1, 0]` never wins, because its score lies halfway between theirs and that
+# of `[0, 2, 0]`.
+#
+# </details>
 
-# %% id="own-real-code" tags=["live"]
+# %% [markdown] id="own-bet"
+# And the head from the beginning? Where the model is on your machine, the next cell shows it your sentence. **Predict** for each pronoun
+# whether it gives its noun more than half of its attention. (This is a bet.)
+
+# %% id="own-real-code" tags=["live", "predicted"]
 if model.is_here:
     text = " ".join(words)
     text = text[0].upper() + text[1:]
     word_of = np.cumsum([token[0] == " " for token in model.tokens(text)])
     head = model.maps(text)[13, 8]
     for i, j in pairs:
-        share = head[word_of == i][-1, word_of == j].sum()
+        share = head[word_of == i][-1, word_of == j].sum()  # of all pieces of the noun
         hidden = " (hidden: it comes later)" if j > i else ""
         print(f'"{words[i]}" gives "{words[j]}" {share:.2f}{hidden}')
+
+# %% [markdown] id="own-answer" tags=["answer"]
+# In our sentence "it" gives "tree" 0.93. But "she" gives "girl" only 0.38, and 0.46 to the first word, "the". A head that finds one
+# pronoun's noun need not find another's.
 
 # %% id="verify-lesson"
 verify_lesson("start")

@@ -55,7 +55,7 @@ TestPictures = Pictures
 
 def test_the_machine_has_the_sizes_of_the_sentence(shown):
     figures.machine()
-    assert "Here T = 7, d_k = 4 and d_v = 3." in shown[0].alt
+    assert "Here T = 7, d_k = 4 and d_v = 2." in shown[0].alt
 
 
 def test_the_picture_of_one_query_says_every_number_it_draws(shown):

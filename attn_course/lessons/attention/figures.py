@@ -33,7 +33,7 @@ FIRST_ROW, ROW, CELL, WIDE, BAR = 126, 30, 29, 48, 124
 
 def machine() -> None:
     """Show the machine with attention lit, its matrices as large as those of the sentence."""
-    show_machine("attention", {"T": 7, "d_k": 4, "d_v": 3})
+    show_machine("attention", {"T": 7, "d_k": 4, "d_v": 2})
 
 
 def one_query(

@@ -115,8 +115,8 @@ print('the queries of "cat" and "it":', Q[1], Q[4])
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
-# For "it" the cat has the score $4 \cdot 2 / 2 = 4$ and every other word at most 0, so the cat gets $e^4$ of a sum that is
-# little more, nearly everything. With these weights output $i$ averages the values:
+# For "it" the cat has the score $4 \cdot 2 / 2 = 4$ and every other word at most 0, so the cat gets $e^4 \approx 55$ of a
+# sum of at most $55 + 6$, nearly all of the weight. With these weights output $i$ averages the values:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 
@@ -312,16 +312,20 @@ print("over keys:   ", attend(it, K, np.eye(7))[0].round(3))
 # All seven are 1. The sum over the queries has a single term here, so each power of $e$ is divided by itself. The output is the sum of all
 # values, whatever "it" asks for.
 
-# %% id="real-broken" tags=["live"]
+# %% [markdown] id="real-bet"
+# Now both suspects run in the model. **Predict** which of them still writes English, the line of 2022 or your third one (or ours, a 2 in
+# the place of the root, which is 8 here).
+
+# %% id="real-broken" tags=["live", "predicted"]
 if model.is_here:
     for suspect in (softmax_over_queries, my_suspect):
         model.attend = suspect
         print(model.write(start, tokens=5))
 
-# %% [markdown] id="real-broken-notice"
-# On our machine the model went on with ",, the the (". Trained with the right line, it shows the wrong one at once. But with our third
-# suspect, a 2 in the place of the root, which is 8 here, it wrote "sets in the west,". Only the last token differs from what `attend`
-# wrote, so good English proves little. The random numbers showed this suspect, because there $d_k = 5$.
+# %% [markdown] id="real-broken-notice" tags=["answer"]
+# With the line of 2022 the model went on with ",, the the (" on our machine. Trained with the right line, it shows the wrong one at once.
+# But with our third suspect it wrote "sets in the west,". Only the last token differs from what `attend` wrote, so good English proves
+# little. The random numbers showed this suspect, because there $d_k = 5$.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -444,8 +448,8 @@ figures.query_plane(axis, maps, plane_values[:, 0])
 # \label{lead-of-own-key}$$
 #
 # If all keys are equally long, the last bracket is 0, and no other key gets ahead. But the lead may be small. Keys of length 1 are at
-# most 2 apart, so no key leads by more than 2. After the division by $\sqrt{64}$ another key still has at least $e^{-2/8} \approx 0.78$
-# times the weight.
+# most 2 apart, so at $q = k_i$ no key leads by more than 2. After the division by $\sqrt{64}$ another key still has at least
+# $e^{-2/8} \approx 0.78$ times the weight.
 
 # %% [markdown] id="slope"
 # A key within reach must still be found by training. Keep keys and values, and move $q$. Then score $j$ has the slope $k_j / \sqrt{d_k}$,
@@ -456,8 +460,8 @@ figures.query_plane(axis, maps, plane_values[:, 0])
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
 # Where one key has nearly all the weight, all terms are nearly 0: the other weights are small, and $v_j - z$ is small for this key. So the
-# output hardly moves with the query, and a loss can hardly tell the query of other keys. Make the query longer, step by step: where does
-# the output stop moving?
+# output hardly moves with the query, and the gradient of a loss hardly points it to other keys. Make the query longer, step by step: where
+# does the output stop moving?
 
 # %% id="near-alive"
 from attn_course import alive

@@ -5,7 +5,7 @@
 # Attention learns by steps against a gradient. So **what does a step teach attention to look at?**
 #
 # **You need** the chain rule, and lessons {lesson}`softmax` and {lesson}`attention`: scores $S=QK^\top/\sqrt{d_k}$, weights $P$,
-# outputs $Z=PV$. **Time:** 57 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# outputs $Z=PV$. **Time:** 54 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="train-map-question"
 # ## A pair that never met
@@ -294,8 +294,8 @@ print("keys of cat and clock:", *keys[[cat, clock]])
 # so the keys move, too: the dog's key gains a quarter of the query, and the stone's key loses a quarter of it. In the third the query of
 # "curious" gains a quarter of the dog's key, and loses a quarter of the stone's.
 #
-# Watch the first entries. At the beginning only the cat's key had a 1 there. **Predict** the first entry that "curious" has in the end, and
-# say who brought it.
+# Watch the first entries. At the beginning only the cat's key had a 1 there. **Predict** the first entry of the query of "curious" after these
+# three steps, and say who brought it.
 
 # %% id="round-code" tags=["predicted"]
 step(queries, keys, *read[1])

@@ -37,9 +37,10 @@ def test_an_id_has_a_lesson_and_a_number_as_the_course_counts(monkeypatch):
 def test_the_card_holds_heading_kind_stars_minutes_points_skill_and_equation():
     assert WRITE.card == (
         "## Task centre-and-scale: Centre and scale\n\n*write~a~function · ★★☆☆☆ · 5~minutes · 3~points · trains nothing · "
-        f"{numbers.eq('softmax').replace(' ', '~')}*\n\nNot allowed: layer norms and softmax."
+        f"{numbers.eq('softmax').replace(' ', '~')}*"
     ).replace("~", "\N{NO-BREAK SPACE}")
-    assert "Not allowed" not in changed(WRITE, forbid=()).card
+    assert WRITE.limits == "<small>Not allowed: layer norms and softmax.</small>"
+    assert changed(WRITE, forbid=()).limits == ""
     assert "Eq." not in changed(WRITE, equation=None).card
 
 

@@ -51,6 +51,7 @@ HEADING = re.compile(r"^#.*", re.MULTILINE)
 JOINED_BY = re.compile(r"(?<=[\w>)|\]]) (?:[=/+·×≤≥−]|&[lg]t;) (?=[\w√Σ(|<−])|(?<=</var>|</sub>|</sup>) (?:ln )?(?=<var>)")  # in one line
 COLUMNS = 6  # of two pages, each with whole lessons
 NARROWED = re.compile(r"(?<=,) *\\quad |\s*\\in \\mathbb\{R\}\^\{[^}]*\}\Z")  # two claims, which may stand below each other; a shape
+SIGN = re.compile(r"\\[A-Za-z]+|[^{}\s^_]")  # of a formula
 CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
@@ -505,7 +506,8 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _lines(own: Sequence[Equation]) -> float:
     """About how many lines the equations of a lesson take in a column, with their reasons and a heading."""
-    return 2 + sum(1.35 + ("\\frac" in each.latex or "\\sum" in each.latex) / 3 + len(each.latex) / 58 + len(each.why) / 42 for each in own)
+    lines = (1.3 + ("\\frac" in one.latex or "\\sum" in one.latex) + len(SIGN.findall(one.latex)) / 30 + len(one.why) / 46 for one in own)
+    return 2 + sum(lines)
 
 
 def _narrowed(latex: str) -> str:

@@ -35,7 +35,6 @@ BROKEN = """all => all.filter((one) => {
 }).map((one) => one.textContent)"""
 ASIDE = """all => all.map((one) => [one, one.closest('.eq')].map((each) => each.getBoundingClientRect()))
     .map(([body, whole]) => Math.abs(body.left + body.right - whole.left - whole.right) / 2)"""
-FITS = "() => ((one) => one.scrollWidth <= one.clientWidth)(document.querySelector('.columns'))"  # bars a little too long are set smaller
 TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
@@ -212,7 +211,6 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     hints.first.press("Enter")
     assert [hints.nth(n).is_visible() for n in range(3)] == [True, True, False], "one hint at a time"
     page.goto((site / "start.html").as_uri())
-    page.wait_for_function(FITS)
     assert page.locator(".tag_hide-input details[open]").count() == 0
     assert page.locator(".tag_hide-input").first.get_by_text("code", exact=True).first.is_visible()
     page.goto((site / "scaling.html").as_uri())

@@ -68,7 +68,7 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
         title="In float16 tiles are more exact than stored scores, if their state is float32",
         alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
         f"{each_listed(heights, 1)}",
-        x_label="deviation of the scores",
+        x_label="standard deviation of the scores",
         y_label="relative error / 0.0001",
         digits=1,
     )

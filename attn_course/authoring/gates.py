@@ -204,7 +204,7 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         yield Problem(source, None, f"its answers cannot be run: {_named(error)}")
         return
     for task in tasks:
-        question = cells[f"{task.id}-text"].source.removeprefix(task.card).partition("<details>")[0]
+        question = cells[f"{task.id}-text"].source.removeprefix(task.card).partition("<details>")[0].replace(task.limits, "")
         shown = question + cells[task.id].source.partition("### BEGIN SOLUTION")[0]
         yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names, shown))
         yield from (Problem(source, task.id, message) for message in _tried(variant_problems, task, cells[task.id].source, names))

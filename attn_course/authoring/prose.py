@@ -28,7 +28,7 @@ _OLD_NUMPY_RANDOM = re.compile(r"\b(np|numpy)\.random\.(?!default_rng\b|Generato
 _DISPLAY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)  # code that is read, not run
 _FOLDED = re.compile(r"<details\b[^>]*>.*?</details>", re.DOTALL)
-_CARD = re.compile(r"^(Not allowed: |In `\w+` may stand: ).*$", re.MULTILINE)  # what the builder writes into a task's text
+_CARD = re.compile(r"^<small>(Not allowed: |In `\w+` may stand: ).*$", re.MULTILINE)  # what the builder writes into a task's text
 _INLINE = re.compile(r"\$[^$\n]+(?:\n[^$\n]+)?\$")
 
 

@@ -55,7 +55,7 @@ With conda or mamba, instead of all this: `environment.yml`.
 
 opens JupyterLab and copies the exercises to `work/`, where they are yours: later starts never overwrite them.
 {read} in `work/`.{own} Write only into the cells that say so; cells of your own may stand anywhere.
-Each task ends with a check that says what is wrong, and three hints fold out above it.
+Each task ends with a check that says what is wrong, and has three hints above it, of which one opens the next.
 
 ```console
 .venv/bin/attn-course check work/{first}.ipynb

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOW = """\
 **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, then run it and the check
-below it (Shift+Enter). A check that fails says what is wrong, and stops "Run All". Three hints fold out below each question.
+below it (Shift+Enter). A check that fails says what is wrong, and stops "Run All". Each question has three hints: one opens the next.
 Leave the checks as they are. In a terminal, `attn-course check` runs the whole notebook afresh."""
 EACH_ALONE = "Each stands for itself, so take them in any order."
 APART = {"turns": "## What the lesson asks its reader", "retired": "## Asked in earlier exercises, and still judged"}

@@ -26,13 +26,13 @@ def default_lookup() -> TaskLookup:
 
 
 def question_cell(task: "Task", text: str) -> Cell:
-    """Return the cell of a question: its card, `text`, and its hints.
+    """Return the cell of a question: its card, `text`, what limits the answer, and hints.
 
     Raises ValueError if the text says a number that differs from student to student.
     """
     if said := task.numbers_in(text):
         raise ValueError(f"task {task.id}: wanted no number that differs from student to student, got {', '.join(said)}")
-    return Cell(f"{task.id}-text", "markdown", f"{task.card}\n\n{text}\n\n{task.hints_markdown}")
+    return Cell(f"{task.id}-text", "markdown", "\n\n".join(filter(None, (task.card, text, task.limits, task.hints_markdown))))
 
 
 def answer_cells(task: "Task", solution: str) -> Iterator[Cell]:

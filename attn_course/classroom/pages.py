@@ -26,6 +26,7 @@ _TOKEN = re.compile(  # of Python, also where it is broken off
 _CODE = re.compile(r"`([^`\n]+)`")
 _FORMULA = re.compile(r'^\w+ *= *r?"([^"\n]*\\[^"\n]*)"$', re.MULTILINE)  # an answer that is a line of LaTeX
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
+_ROOT = re.compile(r"(?<=√)<var>\w</var>(?:<sub>.*?</sub>)?|(?<=√)\d+")
 _NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
 
@@ -84,10 +85,10 @@ def typeset(latex: str, display: bool = True) -> str:
 
 
 def mathematics(text: str) -> str:
-    """Return our own text as HTML, its formulas set: s_i and d_k with their index below."""
+    """Return our own text as HTML, its formulas set: s_i and d_k with their index below, and roots with their bar."""
     from attn_course.figures import plain
 
-    return plain.mathematics(escape(text, quote=False))
+    return _ROOT.sub(r'<span class="root">\g<0></span>', plain.mathematics(escape(text, quote=False)))
 
 
 def answered(code: str) -> str:

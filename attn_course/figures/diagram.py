@@ -258,14 +258,16 @@ class Diagram:
         said = html.escape(name)
         self._links.append(f'<a class="attn-link" href="{html.escape(address)}" style="{place}" title="{said}" aria-label="{said}"></a>')
 
-    def keep_lit(self, but: str) -> None:
-        """Take away what stands back, and texts with the sign `but` in them."""
+    def keep_lit(self, but: str, sides: tuple[float, float]) -> None:
+        """Take away what stands back, texts with the sign `but` in them, and what lies beyond two `sides`."""
         stays = True
         for part in [*self._svg]:
             if look := part.get("class"):  # the cells of a matrix have none, and follow its frame
                 stays = "attn-unlit" not in look and but not in "".join(part.itertext())
             if not stays:
                 self._svg.remove(part)
+        self.width = sides[1] - sides[0]
+        self._svg.set("viewBox", f"{_px(sides[0])} 0 {_px(self.width)} {_px(self._height)}")
 
     def strips(self, *cuts: float) -> list[View]:
         """Return the pieces between vertical cuts."""

@@ -29,7 +29,7 @@ BREAKS = {*"+-=<>", r"\cdot", r"\times", r"\odot", r"\le", r"\ge", r"\in", r"\ap
 # the name of a function, and what may stand between these.
 _APART = re.compile(r"(\[[^\]]*\]\([^)]*\)|`[^`]*`)")
 _PIECE = re.compile(
-    r"(?P<tag></?(?:var|su[bp])>)|(?P<word>\b(?:ln|log|exp|max|min)\b(?=\s?[(<|])|\b[A-Za-z]+(?=\(|<su[bp]>))|(?P<joint>[-=+/·×≤≥<>−√Σ∞()|,'\s\d]"
+    r"(?P<tag></?(?:var|su[bp])>)|(?P<word>\b(?:ln|log|exp|max|min)\b(?=\s?[(<|])|\b[A-Za-z]+(?=\(|<su[bp]>))|(?P<joint>[-=+/·×≤≥<>−√Σ∞()\[\]|,'\s\d]"
     r"|&[lg]t;|\b[a-z]\b(?='| [/=] )|[A-Za-z](?=</su[bp]>))|(?P<text>.)",
     re.DOTALL,
 )
@@ -114,6 +114,8 @@ def in_latex(said: str) -> str:
 
     >>> in_latex("a factor <var>c</var> = 1 / √<var>d</var><sub><var>k</var></sub>, by [(2.1)](eq/x.md)")
     'a factor $c = 1 / \\sqrt{d_{k}}$, by [(2.1)](eq/x.md)'
+    >>> in_latex("<var>E</var>[<var>q</var><sup>2</sup>] = 1.")
+    '$E[q^{2}] = 1$.'
     >>> in_latex("(−ln <var>s</var><sub>min</sub>) in (rows of 2 |<var>W</var>|<sup>2</sup>)")
     '$(-\\ln  s_{\\min })$ in (rows of $2 |W|^{2}$)'
     """

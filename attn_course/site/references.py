@@ -1,5 +1,6 @@
 """Sphinx: "Eq. (2.5)", "section 2.12", "task 2.1" and "lesson 03" in the text become links; a deeper section becomes a fold."""
 
+import math
 import re
 from collections.abc import Iterator
 from html import escape
@@ -7,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from attn_course.authoring.measure import WORDS_A_MINUTE
+from attn_course.numbers import counted
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -22,7 +26,8 @@ ASKS = ("Predict", "Your turn", "Spot the mistake")
 LABEL = re.compile(rf"({'|'.join(ASKS)})([.:]?)\s*(.*)", re.DOTALL)
 FIXED = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 KEPT = (nodes.reference, nodes.title, *FIXED)
-FOLD = '<details class="deeper"><summary><span>Open</span><span>Close</span> this deeper section</summary>'
+TAG = re.compile(r"\\tag\{([^}]*)\}")
+FOLD = '<details class="deeper"><summary>Read on: {said}</summary>'
 
 
 class References(SphinxPostTransform):
@@ -38,7 +43,7 @@ class References(SphinxPostTransform):
                 section["ids"].append(f"section-{found[1].replace('.', '-')}")
                 if found[2]:
                     at = section.index(title) + 1
-                    section.insert(at, nodes.raw("", FOLD, format="html"))
+                    section.insert(at, nodes.raw("", FOLD.format(said=_what_is_in(section)), format="html"))
                     section.append(nodes.raw("", "</details>", format="html"))
         for words in self.document.findall(nodes.strong):
             if words.astext() == "You need":
@@ -82,6 +87,16 @@ class References(SphinxPostTransform):
         page, anchor = place
         path = "" if page == here else f"{'../' * here.count('/')}{page}.html"
         return f"{path}#{anchor}" if anchor else path
+
+
+def _what_is_in(section: nodes.section) -> str:
+    """How long a section takes, where a displayed formula takes a minute, and its equations."""
+    shown = [formula.astext() for formula in section.findall(nodes.math_block)]
+    said = sum(len(text.astext().split()) for text in section.findall(nodes.Text) if not isinstance(text.parent, FIXED))
+    numbers = [f"({number})" for formula in shown for number in TAG.findall(formula)]
+    ends = [numbers[0], *numbers[-1:]] if len(numbers) > 1 else numbers
+    equations = f", Eq{'s' * (len(ends) > 1)}. {(' and ' if len(numbers) == 2 else ' to ').join(ends)}" * bool(ends)
+    return f"about {counted(math.ceil(said / WORDS_A_MINUTE + len(shown)), 'minute')}{equations}"
 
 
 def _let_begin(label: nodes.strong) -> None:

@@ -165,7 +165,7 @@
   const breakable = (long) => (text) => text.replace(long ? /[.(,[/](?=[a-z_]|$)/gi : /[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
     for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
-      if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) continue; // columns, which scroll
+      if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
@@ -259,24 +259,26 @@
     for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .eq-part, .cell_input pre, .output pre")) sizes.observe(one);
   }
 
-  // ---- A formula that is a little too wide is set smaller; what remains scrolls
-  function fitFormulas() {
+  // ---- A formula that is a little too wide is set smaller, and columns where they have room then; what remains scrolls
+  function fitWidths() {
     const fitted = new WeakMap(), sizes = new ResizeObserver((changed) => {
       for (const { target, contentRect: { width } } of changed) {
         if (fitted.get(target) === width) continue;
         fitted.set(target, width);
-        for (const part of target.querySelectorAll(".eq-part")) {
+        for (const part of target.querySelectorAll(".eq-part, .columns")) {
           part.style.fontSize = "";
-          if (part.scrollWidth > part.clientWidth) part.style.fontSize = `${Math.max(0.8, (part.clientWidth - 4) / (part.scrollWidth - 4))}em`;
+          const { fontSize, paddingLeft, paddingRight } = getComputedStyle(part), around = parseFloat(paddingLeft) + parseFloat(paddingRight);
+          const share = (part.clientWidth - around) / (part.scrollWidth - around);
+          if (share < 1 && (share > 0.8 || part.matches(".eq-part"))) part.style.fontSize = `${Math.max(0.8, share) * parseFloat(fontSize)}px`;
         }
       }
     });
-    document.fonts.ready.then(() => { for (const one of document.querySelectorAll(".eq")) sizes.observe(one); });
+    document.fonts.ready.then(() => { for (const one of document.querySelectorAll(".eq, .output:has(.columns)")) sizes.observe(one); });
   }
 
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("DOMContentLoaded", shadeEdges);
-  addEventListener("DOMContentLoaded", fitFormulas);
+  addEventListener("DOMContentLoaded", fitWidths);
   addEventListener("DOMContentLoaded", explainResults);
   addEventListener("DOMContentLoaded", nameFolds);
   addEventListener("DOMContentLoaded", foldMap);

@@ -51,7 +51,7 @@ HEADING = re.compile(r"^#.*", re.MULTILINE)
 JOINED_BY = re.compile(r"(?<=[\w>)|\]]) (?:[=/+·×≤≥−]|&[lg]t;) (?=[\w√Σ(|<−])|(?<=</var>|</sub>|</sup>) (?:ln )?(?=<var>)")  # in one line
 COLUMNS = 6  # of two pages, each with whole lessons
 NARROWED = re.compile(r"(?<=,) *\\quad |\s*\\in \\mathbb\{R\}\^\{[^}]*\}\Z")  # two claims, which may stand below each other; a shape
-FORBIDS = re.compile(r"^(Not allowed: .*)\n\n((?s:.*?))(?=\n\n<details>|\Z)", re.MULTILINE)  # stands above the question
+SIGN = re.compile(r"\\[A-Za-z]+|[^{}\s^_]")  # of a formula
 CODED = re.compile(r"\b(?:np|tl)\.|\w\[|\w\w_\w|\(axis=|range\(")  # a line of code is left as it is
 CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
@@ -506,7 +506,8 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _lines(own: Sequence[Equation]) -> float:
     """About how many lines the equations of a lesson take in a column, with their reasons and a heading."""
-    return 2 + sum(1.35 + ("\\frac" in each.latex or "\\sum" in each.latex) / 3 + len(each.latex) / 58 + len(each.why) / 42 for each in own)
+    lines = (1.3 + ("\\frac" in one.latex or "\\sum" in one.latex) + len(SIGN.findall(one.latex)) / 30 + len(one.why) / 46 for one in own)
+    return 2 + sum(lines)
 
 
 def _narrowed(latex: str) -> str:
@@ -515,12 +516,8 @@ def _narrowed(latex: str) -> str:
 
 
 def _said_in_tasks(text: str) -> str:
-    """Set the mathematics of hints and of headings, which are plain text, and let a question come before what it forbids.
-
-    >>> _said_in_tasks("*2 points*\\n\\nNot allowed: `diff`.\\n\\nDerive it.\\n\\nBy hand.")
-    '*2 points*\\n\\nDerive it.\\n\\nBy hand.\\n\\n<small>Not allowed: `diff`.</small>'
-    """
-    return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, FORBIDS.sub(r"\2\n\n<small>\1</small>", text)))
+    """Set the mathematics of hints and of headings, which are plain text."""
+    return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, text))
 
 
 def _displayed(text: str) -> str:

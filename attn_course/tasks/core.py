@@ -357,17 +357,18 @@ class Task:
         short = [KINDS[self.kind], stars, f"{self.minutes} minutes", self.worth, numbers.eq(self.equation) if self.equation else ""]
         *facts, equation = (fact.replace(" ", "\N{NO-BREAK SPACE}") for fact in short)
         facts += filter(None, [f"trains {self.trains}", equation])
-        not_allowed = "; ".join(each.words for each in self.forbidden)
-        said = f"\n\nNot allowed: {not_allowed}." if not_allowed else ""
-        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{said}{self._may_stand}"
+        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*"
 
     @property
-    def _may_stand(self) -> str:
-        """What may stand in an answer in LaTeX, as it is typed."""
-        if not self.wants_latex:
-            return ""
-        typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
-        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own."
+    def limits(self) -> str:
+        """What may not or may stand in an answer, in LaTeX as it is typed, as Markdown that stands below the question."""
+        said = list[str]()
+        if not_allowed := "; ".join(each.words for each in self.forbidden):
+            said.append(f"Not allowed: {not_allowed}.")
+        if self.wants_latex:
+            typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
+            said.append(f"In `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own.")
+        return "\n\n".join(f"<small>{each}</small>" for each in said)
 
     @property
     def hints_markdown(self) -> str:

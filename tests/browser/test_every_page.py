@@ -28,6 +28,13 @@ TOUCHING = """all => all.flatMap((eq) => Array.from(eq.querySelectorAll('.katex-
     .map(() => eq.id))"""
 HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.firstElementChild.tagName)"
 TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
+BROKEN = """all => all.filter((one) => {
+    const text = document.createRange();
+    text.selectNodeContents(one);
+    return text.getClientRects().length > 1 || one.scrollWidth > one.clientWidth;
+}).map((one) => one.textContent)"""
+ASIDE = """all => all.map((one) => [one, one.closest('.eq')].map((each) => each.getBoundingClientRect()))
+    .map(([body, whole]) => Math.abs(body.left + body.right - whole.left - whole.right) / 2)"""
 TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
@@ -170,6 +177,10 @@ def test_a_number_opens_its_formula_and_a_reference_shows_it(browser: NotebookPa
     assert page.locator("#eq-shown .katex").first.is_visible()
     page.keyboard.press("Escape")
     assert page.locator("#eq-shown").count() == 0
+    assert max(page.locator(".eq:not(:has(.eq-number)) > .eq-body").evaluate_all(ASIDE)) < 1, "in the middle without a number, too"
+    page.goto((site / "flash.html").as_uri())
+    page.add_style_tag(content=".eq-number { font-family: 'DejaVu Sans', Verdana, sans-serif; }")  # the widest that a system has
+    assert page.locator(".eq-number:visible").evaluate_all(BROKEN) == [], "a number stands in one line"
     page.goto(f"{(site / 'eq' / 'softmax.html').as_uri()}#wrong=2")
     page.locator('[data-form="2"][aria-pressed="true"]').wait_for()
 
@@ -191,6 +202,8 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert reversed_machine.evaluate_all("all => all.map((one) => one.checkVisibility())") == [False, True]
     assert page.locator("#attn-machine-backwards .attn-frame").evaluate("one => one.scrollWidth <= one.clientWidth")
     assert page.locator(".toc-group").text_content() == "Deeper"
+    said = page.locator(".deeper > summary").all_inner_texts()
+    assert said == [one for one in said if re.fullmatch(r"Read on: about \d+ minutes?(, Eqs?\. \(5\.\d+\).*)?", one)] != []
     page.goto((site / "softmax-exercises.html").as_uri())
     assert 'and ".' in page.locator("p", has_text="It has to hold for both signs of").inner_text(), "a stop stays where it stood"
     hints = page.locator("section#task-2-2-the-most-undecided-weights summary")

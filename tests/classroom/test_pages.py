@@ -137,11 +137,12 @@ def test_two_numbers_stand_below_each_other_point_below_point_and_the_head_leads
     told, passed = verdict("stable-softmax", "m"), verdict("entropy-by-hand")
     text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (replace(told, message=said), passed)))
     assert is_inert(text)
-    assert re.findall("<tr><th.*?>(.*?)</th><td>(.*?)</td>", text) == [("Got", "−0.5"), ("Should be", "10.25")]
-    assert re.findall(r'<p class="soft">(First at .*?)</p>|<p class="said">(It is .*?)</p>', text) == [
-        ("First at element [0]; the largest error is 11.", ""),
-        ("", "It is <code>x</code>."),
+    assert re.findall("<tr><th.*?>(.*?)</th><td>(.*?)</td>", text) == [
+        ("Got", "−0.5"),
+        ("Should be", "10.25"),
+        ("Where", "First at element [0]; the largest error is 11"),
     ]
+    assert re.findall(r'<p class="said">(It is .*?)</p>', text) == ["It is <code>x</code>."]
     (marks,) = re.findall('<ul class="marks">(.*?)</ul>', text)
     assert re.findall('href="#(.*?)" .*?</span>(.)<', marks) == [("stable-softmax", "✗"), ("entropy-by-hand", "✓")]
     assert pages.compared("It is nan and should be 1.5, for n = 3.")[1] == [("Got", "nan"), ("Should be", "1.5")]
@@ -156,6 +157,9 @@ def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake(
     told = Verdict("stable-softmax", "Title", False, 0, 1, "it is wrong", mistake="no maximum", equation="softmax")
     marked = Marked("ann", "", "02.ipynb", "softmax", "graded", (told,))
     assert 'href="https://course.org/eq/softmax.html#wrong=no%20maximum"' in feedback_page(marked, "https://course.org/")
+    hinted = replace(marked, verdicts=(replace(told, hint=f"divide by all, {eq('softmax')}"),))
+    (named,) = re.findall(r'<p class="hint">.*?</p>', feedback_page(hinted, "https://course.org/"), re.DOTALL)
+    assert named.count(eq("softmax")) == named.count("<a ") == 1, "an equation that the hint names is not named again"
     assert "://" not in feedback_page(marked)
 
 
@@ -198,7 +202,8 @@ def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(
     named = {re.sub("<.*?>", "", row[0]): row for row in rows[1:]}
     assert [re.sub("<.*?>", "", cell) for cell in named["s01"][2:4]] == ["✓", "✗"]
     assert {*named["zoe"][2:]} == {"–"}
-    assert [re.sub("<.*?>", "", cell) for cell in rows[-1]] == ["Right", "", *(str(int(t.number == "2.1")) for t in all_tasks("softmax"))]
+    right = [str(int(task.number == "2.1")) for task in all_tasks("softmax")]
+    assert [re.sub("<.*?>", "", cell) for cell in rows[-1]] == ["Right", "of 3", *right]
     for place, task in re.findall('href="([^"#]*)#?([^"]*)"', grid):
         feedback = (room / "out" / unquote(place)).read_text()
         assert not task or f'id="{task}"' in feedback

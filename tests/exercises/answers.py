@@ -20,4 +20,4 @@ def shown(root: Path, task_id: str) -> tuple[str, str]:
     """The question of a task and the cell that answers it, as the solution has them."""
     task = get_task(task_id)
     cells = {cell.id: cell.source for cell in notebook(root, "solutions", task.lesson).cells}
-    return cells[f"{task_id}-text"].removeprefix(task.card).partition("<details>")[0].strip(), cells[task_id]
+    return cells[f"{task_id}-text"].removeprefix(task.card).partition("<details>")[0].replace(task.limits, "").strip(), cells[task_id]

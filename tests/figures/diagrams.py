@@ -125,7 +125,8 @@ def assert_sound_diagram(draw: Callable[[], Drawn]) -> None:
 
 def _assert_free(svg: ElementTree.Element) -> None:
     lines = {f"{''.join(line.itertext())!r} at {line.get('x')}, {line.get('y')}": cover(line) for line in svg.iter("text")}
-    whole = Box(0, 0, *(float(number) for number in svg.get("viewBox").split()[2:]))
+    left, top, width, height = (float(number) for number in svg.get("viewBox").split())
+    whole = Box(left, top, left + width, top + height)
     boxes, solid = rectangles(svg, "attn-box", "attn-node"), rectangles(svg, "attn-matrix")
     wires, panels = list(segments(svg)), rectangles(svg, "attn-panel")
     pieces = [[float(number) for number in piece.split(" ")] for piece in svg.get("data-views", "").split(";") if piece]

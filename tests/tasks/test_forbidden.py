@@ -18,9 +18,9 @@ def test_each_concept_is_forbidden_somewhere_and_says_what_it_is():
     assert all(each.words and each.rules for each in CONCEPTS)
 
 
-def test_the_card_says_all_that_a_task_forbids():
+def test_a_question_says_all_that_a_task_forbids():
     for task in all_tasks():
-        said = re.search(r"^Not allowed: (.+)\.$", task.card, re.MULTILINE)
+        said = re.search(r"Not allowed: (.+)\.</small>", task.limits)
         assert (said[1].split("; ") if said else []) == [part for each in task.forbidden for part in each.words.split("; ")]
         assert set(task.rules) == {rule for each in task.forbidden for rule in each.rules}
 

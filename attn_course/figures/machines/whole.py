@@ -124,7 +124,7 @@ def machine_drawing(
     if alone:
         drawing = Diagram(f"machine-only-{name}", 656, 330 if "value" in lit else 220)
         _draw(drawing, drawn, frozenset(lit), alone=True)
-        drawing.keep_lit(but="×")
+        drawing.keep_lit(but="×", sides=(205, 656 if "value" in lit else 428))
         title = f"The machine so far: {_listed(list(lit))}"
         return drawing.finish(title=title, caption=f"The machine so far. {alone}", alt=f"{title}. {alone}")
     drawing = Diagram(f"machine-{name}", 656, 456)

@@ -42,7 +42,8 @@ body > div { height: 456px; padding-bottom: 10px; display: flex; flex-direction:
 .attn-explorable :is(.attn-buttons, p.alv-layer, .alv-how, [data-form="0"], .attn-summary) { display: none }
 .alv-forms button { min-height: 28px !important; padding-block: 1px !important } .alv-said { min-height: 0 !important }
 .alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important } .alv-side { gap: 12px !important }
-.alv-chain { gap: 12px !important } .alv-bad { font-size: 12.5px } .alv-part td { min-width: 44px !important; padding-inline: 3px !important }
+.alv-chain { gap: 12px !important } .alv-bad { font-size: 12.5px }
+.alv-part td { min-width: 44px !important; padding-inline: 3px !important }
 body.wide { width: 656px } .wide > div { display: block; height: auto; padding: 0 }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }

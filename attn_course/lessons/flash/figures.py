@@ -71,12 +71,12 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
     deviations = as_numbers("spreads", spreads, 1)
     heights = {way.removeprefix("float16, "): 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
     charts.bars(
-        [f"scores of {deviation:.0f}" for deviation in deviations],
+        [f"{deviation:.0f}" for deviation in deviations],
         heights,
         title="In float16 tiles are more exact than stored scores, if their state is float32",
         alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
         f"{each_listed(heights, 1)}",
-        x_label="standard deviation of the scores",
+        x_label="deviation of scores",
         y_label="relative error / 0.0001",
         digits=1,
     )

@@ -108,7 +108,7 @@ def _button(form: Form) -> str:
 
 
 # ---- The life of an equation as JavaScript
-TAGS = re.search('TAGS = "(.+?)"', (HERE / "alive.js").read_text(encoding="utf-8"))[1].split()
+TAGS = re.findall('TAGS = "(.+?)"', (HERE / "alive.js").read_text(encoding="utf-8"))[0].split()
 WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>']
 PACKED = {f"<{'/' * closing}{tag}>": chr(0x100 + 2 * place + closing) for place, tag in enumerate(TAGS) for closing in (0, 1)}
 PACKED |= {tag: chr(0x100 + 2 * len(TAGS) + place) for place, tag in enumerate(WHOLE)}

@@ -83,7 +83,7 @@ function start(root) {
       paint(image, head, side(), Math.floor(head / headCount) * step, (head % headCount) * step, 0.002);
     }
     put();
-    heads.firstElementChild.style.maxWidth = `${80 * layerCount}px`;
+    heads.style.maxWidth = `${80 * layerCount}px`;
   }
   function frame(mark, left, top, width, height) {
     const share = (number) => `${100 * number}%`;
@@ -97,12 +97,16 @@ function start(root) {
   function newText() {
     text = DATA.texts[at.text];
     const id = (key) => `${list.getAttribute("aria-labelledby")}-${key}`;
-    list.replaceChildren(...text.tokens.map((token, key) => {
+    list.replaceChildren(...text.tokens.flatMap((token, key) => {
       const shown = token.includes("\n") ? token.replace(/\n/g, "\u21b5\n") : token.trim() ? token : readable(token);
-      return element("span", { role: "option", id: id(key) }, shown);
+      const blank = /^ ?/.exec(shown)[0]; // it stands between the words, not within a frame
+      return [blank, element("span", { role: "option", id: id(key) }, shown.slice(blank.length))];
     }));
     const names = () => (size() > LABELLED ? [] : text.tokens.map((token) => element("span", {}, readable(token).trim())));
     for (const side of [".view-top", ".view-side"]) one(side).replaceChildren(...names());
+    const some = (all, step) => all.map((name, n) => element("span", {}, n % step ? "" : `${name}`));
+    heads.querySelector(".view-top").replaceChildren(...some(DATA.layers, 5));
+    heads.querySelector(".view-side").replaceChildren(...some(DATA.heads, 4));
     const heading = ["key", "weight", ...(text.norms ? ["norm", "brings"] : [])];
     one(".view-row thead tr").replaceChildren(...heading.map((words) => element("th", { scope: "col" }, words)));
     for (const valued of root.querySelectorAll("[data-shade], [data-valued]")) valued.hidden = !text.norms;

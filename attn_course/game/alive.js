@@ -118,8 +118,11 @@ const based = (life, key) => {
 };
 
 // ---- The card
-const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt".split(" "), FIXED = "\u011e"; // the last: a bracket that does not grow
-const typeset = (text) => text.replaceAll(FIXED, '<mo stretchy="false">').replace(/[\u0100-\u011d]/g, (letter) => `<${letter.charCodeAt(0) % 2 ? "/" : ""}${TAGS[(letter.charCodeAt(0) - 256) >> 1]}>`);
+const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt math".split(" "), WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>'];
+const typeset = (text) => text.replace(/[\u0100-\u0121]/g, (letter) => {
+  const code = letter.charCodeAt(0) - 256;
+  return WHOLE[code - 2 * TAGS.length] ?? `<${code % 2 ? "/" : ""}${TAGS[code >> 1]}>`;
+});
 const cell = (value) => {
   const size = Math.abs(value);
   return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
@@ -140,12 +143,14 @@ const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</d
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
-  const find = (name) => root.querySelector(`.alv-${name}`);
+  const all = (what) => root.querySelectorAll(what), find = (name) => root.querySelector(`.alv-${name}`), on = (what, then) => root.addEventListener(what, then);
+  const formulas = find("formula"), some = find("some"), how = find("how");
+  formulas.innerHTML = life.forms.map(({ math }) => `<div>${typeset(math)}</div>`).join("");
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",
     none: " It shows on all numbers that were tried.",
-    nearly: " None that were tried hide it, but very large ones make the sides equal to the digits shown.",
+    nearly: " None that were tried hide it; very large ones do, by rounding.",
   };
   const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };
   const searches = {};
@@ -186,7 +191,7 @@ const start = (root) => {
   // Of more than four inputs two are in view, and the rest in a fold.
   const inputs = () => {
     const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), about = parts.length ? "<i>Yours to change.</i> " : "";
-    const rest = parts.length > 4 ? parts.splice(2) : [], more = rest.length ? `<details class="alv-more"><summary>${rest.length} more</summary>${rest.join("")}</details>` : "";
+    const rest = parts.length > 4 ? parts.splice(2) : [], more = rest.length ? `<details class="alv-more"><summary>${rest.length} more</summary><div class="alv-given">${rest.join("")}</div></details>` : "";
     return `<p class="alv-layer">${about + sizes.join(", ")}</p>${parts.join("")}${more}`;
   };
   const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");
@@ -210,16 +215,17 @@ const start = (root) => {
     return tables.join("");
   };
   const relation = (number, one) => {
-    const holding = (link) => one.cases.every((each) => !each || each.fits.every((links) => links[link]));
+    const holding = (link) => one.cases.every((each) => !each?.fits.some((links) => !links[link]));
     const said = one.chain.signs.map((sign, link) => SAID[sign === "equal" && !holding(link) ? "unequal" : sign]);
     const tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
-    return `<div class="alv-chain${said.every((one) => one === "=") ? " alv-agree" : ""}" style="--rows:${rows}"><p class="alv-both">${one.chain.labels.map(typeset).join(" = ")}</p>${tables.map((table, side) => `<div class="alv-side">${side ? `<span class="alv-sign">${said[side - 1]}</span>` : ""}<div class="alv-given">${table}</div></div>`).join("")}</div>`;
+    const both = (side) => one.chain.labels.slice(said.findLastIndex((sign, k) => k < side && sign !== "=") + 1, side + 1).map(typeset).join(" = ");
+    return `<div class="alv-chain" style="--rows:${rows}">${tables.map((table, side) => `<div class="alv-side${said[side] === "=" ? " same" : ""}">${side ? `<span class="alv-sign">${said[side - 1]}</span>` : ""}<div class="alv-given"><p class="alv-both">${both(side)}</p>${table}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {
-    const { all, fail, defined } = counted(found), own = counted(right), signs = new Set(found.flatMap(({ chain }) => chain.signs));
-    const word = signs.size === 1 && signs.has("equal") ? "differ" : "fail";
+    const { all, fail, defined } = counted(found), own = counted(right);
+    const word = found.every(({ chain }) => chain.signs.every((sign) => sign === "equal")) ? "differ" : "fail";
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
     if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
@@ -240,13 +246,10 @@ const start = (root) => {
   };
   const draw = (renewed, focus) => {
     const wrong = form && life.forms[form];
-    find("formula").innerHTML = typeset(life.forms[form].math);
-    find("formula").classList.toggle("alv-wrong", Boolean(wrong));
-    for (const button of root.querySelectorAll("[data-form]")) {
-      const own = Number(button.dataset.form) === form;
-      button.setAttribute("aria-pressed", own);
-      if (own) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML}` : ""; // as printed, says the button
-    }
+    [...formulas.children].forEach((one, k) => (one.style.visibility = k === form ? "" : "hidden")); // and takes its room, so that nothing moves
+    formulas.classList.toggle("alv-wrong", Boolean(wrong));
+    for (const button of all("[data-form]")) button.setAttribute("aria-pressed", Number(button.dataset.form) === form);
+    find("named").textContent = wrong ? "Not the equation" : ""; // what it is, says the button
     let $, right, found, problem = wrong?.problem;
     try {
       ({ $, found: right } = judged(life, life.forms[0], values));
@@ -256,19 +259,19 @@ const start = (root) => {
       problem = error.message;
     }
     if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
-    find("derived").innerHTML = derived($);
-    find("derived").parentNode.hidden = !find("derived").innerHTML;
+    const below = find("derived");
+    below.parentNode.hidden = !(below.innerHTML = derived($));
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
     tell(state, text);
     find("again").hidden = !(touched ||= life.inputs.some(({ key }) => values[key] !== first[key])); // and stays, for it may have the focus
-    find("some").hidden = !wrong || !life.inputs.length; // else always there: a button that goes takes the focus with it
-    answer = !find("some").hidden && !problem && (state === "shown" || (state === "hidden" && form !== seen)) ? search(state === "shown")?.values : null;
-    find("some").setAttribute("aria-disabled", !answer);
+    some.hidden = !wrong || !life.inputs.length; // else always there: a button that goes takes the focus with it
+    answer = !some.hidden && !problem && (state === "shown" || (state === "hidden" && form !== seen)) ? search(state === "shown")?.values : null;
+    some.setAttribute("aria-disabled", !answer);
     if (at && (!found || !explain($, found))) at = null;
-    if (!at) find("how").innerHTML = "";
+    if (!at) how.innerHTML = "";
     root.alive = { $, found };
-    for (const table of root.querySelectorAll("table")) table.querySelector("td[tabindex]")?.setAttribute("tabindex", "0");
+    for (const table of all("table")) table.querySelector("td[tabindex]")?.setAttribute("tabindex", "0");
     if (focus) root.querySelector(focus)?.focus();
   };
 
@@ -299,15 +302,15 @@ const start = (root) => {
       lit = word.lit;
       lines.push(line(typeset(maker.label) + small(numbered(places)), word));
     }
-    find("how").innerHTML = [...new Set(lines)].join("");
-    find("how").style.minHeight = "3.2em"; // from now on, so that nothing below moves
+    how.innerHTML = [...new Set(lines)].join("");
+    how.style.minHeight = "3.2em"; // from now on, so that nothing below moves
     light();
     return true;
   };
   const light = () => {
     const from = new Set(at ? lit : []);
-    for (const one of root.querySelectorAll("[data-at]")) one.closest("td").classList.toggle("alv-source", from.has(one.dataset.at));
-    for (const one of root.querySelectorAll("td[data-cell], td[data-at]")) one.classList.toggle("alv-on", Boolean(at) && (one.dataset.cell ? one.dataset.cell === at.cell : one.dataset.at === at.key));
+    for (const one of all("[data-at]")) one.closest("td").classList.toggle("alv-source", from.has(one.dataset.at));
+    for (const one of all("td[data-cell], td[data-at]")) one.classList.toggle("alv-on", Boolean(at) && (one.dataset.cell ? one.dataset.cell === at.cell : one.dataset.at === at.key));
   };
   const point = (target) => {
     const one = target.closest?.("td[data-cell], td[data-at]");
@@ -336,16 +339,16 @@ const start = (root) => {
     return true;
   };
   // What is typed counts at once: were it drawn as the field is left, the cell that Tab leads to would be gone.
-  root.addEventListener("input", ({ target }) => target.matches("input[data-at]") && change(target, target.value, true) && draw(false));
-  root.addEventListener("change", ({ target }) => target.matches("input[data-at]") && change(target, target.value));
-  root.addEventListener("keydown", (event) => {
-    const one = event.target.closest("td, input[data-at]")?.closest("td");
-    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-    const field = event.target.tagName === "INPUT";
-    if (event.key === "Enter" && field) { // as in a sheet of numbers: on to the next
-      if (!change(event.target, event.target.value)) return;
-      const fields = [...root.querySelectorAll("input[data-at]")];
-      fields[fields.indexOf(event.target) + 1]?.focus();
+  on("input", ({ target }) => target.matches("input[data-at]") && change(target, target.value, true) && draw(false));
+  on("change", ({ target }) => target.matches("input[data-at]") && change(target, target.value));
+  on("keydown", (event) => {
+    const { key, target } = event, one = target.closest("td");
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[key] ?? [];
+    const field = target.tagName === "INPUT";
+    if (key === "Enter" && field) { // as in a sheet of numbers: on to the next
+      if (!change(target, target.value)) return;
+      const fields = [...all("input[data-at]")];
+      fields[fields.indexOf(target) + 1]?.focus();
       return;
     }
     if (!one || down === undefined || (field && right)) return;
@@ -354,14 +357,14 @@ const start = (root) => {
     event.preventDefault();
     (next.querySelector("input, button") ?? next).focus();
   });
-  root.addEventListener("pointerover", (event) => point(event.target));
-  root.addEventListener("focusin", (event) => {
-    if (event.target.matches("input[data-at]")) event.target.select(); // typing replaces the number
-    point(event.target);
+  on("pointerover", ({ target }) => point(target));
+  on("focusin", ({ target }) => {
+    if (target.matches("input[data-at]")) target.select(); // typing replaces the number
+    point(target);
   });
-  root.addEventListener("click", (event) => {
-    const member = event.target.closest(".alv-member"), button = event.target.closest("[data-form]");
-    const others = event.target.closest(".alv-again") ? life.values : event.target.closest(".alv-some") && answer;
+  on("click", ({ target }) => {
+    const member = target.closest(".alv-member"), button = target.closest("[data-form]");
+    const others = target.closest(".alv-again") ? life.values : target === some && answer;
     if (member) {
       change(member, member.getAttribute("aria-pressed") === "true" ? "0" : "1");
       draw(true, `[data-at="${member.dataset.at}"]`);
@@ -371,7 +374,7 @@ const start = (root) => {
     } else if (others) {
       Object.assign(values, structuredClone(others));
       draw(true);
-    } else point(event.target);
+    } else point(target);
   });
   const asked = /^#.*wrong=(\d+)/.exec(location.hash);
   if (asked && life.forms[asked[1]]) form = Number(asked[1]);

@@ -108,9 +108,10 @@ def _button(form: Form) -> str:
 
 
 # ---- The life of an equation as JavaScript
-TAGS = ["mi", "mo", "mn", "mrow", "msub", "msup", "msubsup", "mfrac", "munder", "mover", "munderover", "mtd", "mtr", "mtable", "msqrt"]
+TAGS = re.findall('TAGS = "(.+?)"', (HERE / "alive.js").read_text(encoding="utf-8"))[0].split()
+WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>']
 PACKED = {f"<{'/' * closing}{tag}>": chr(0x100 + 2 * place + closing) for place, tag in enumerate(TAGS) for closing in (0, 1)}
-PACKED['<mo stretchy="false">'] = chr(0x100 + 2 * len(TAGS))
+PACKED |= {tag: chr(0x100 + 2 * len(TAGS) + place) for place, tag in enumerate(WHOLE)}
 TAG = re.compile("|".join(PACKED))
 
 

@@ -328,7 +328,7 @@ function drawDock(desk, about) {
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
   else {
-    const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Numbers below 0 fill only half of their cell." : "";
+    const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Those below 0 fill half of their cell." : "";
     host.replaceChildren(make("p", {}, `${COARSE ? "Tap a number" : "Point at a number, or move to it with the arrow keys"}, and read here how it was made.${below}`));
   }
   desk.shown = about;

@@ -72,7 +72,7 @@ def assert_shows(page: Page, text: int, layer: int, head: int, query: int, key: 
     sink = f"the first token gets {gets:.0f} % of this head’s weight, and is {brings:.0f} % of what they are brought."
     assert sink in page.locator("[data-says]").inner_text()
     selected = page.locator(".view-text [aria-selected=true]")
-    assert (selected.count(), selected.inner_text()) == (1, tokens[query])
+    assert (selected.count(), selected.inner_text()) == (1, tokens[query].removeprefix(" "))
     side = len(tokens) + 1
     np.testing.assert_allclose(page.evaluate(SPOTS), [[key, query], [layer * side, head * side]], atol=0.01)
     for kind, x, y in (("map", key, query), ("heads", layer * side + key, head * side + query)):

@@ -72,26 +72,36 @@ def test_no_card_is_wider_than_a_phone(page: Page):
 
 
 def test_on_a_phone_sides_that_agree_are_one_heading_over_one_table(page: Page):
-    shown = page.locator(f"{of('log-softmax')} .alv-sides").inner_text().split("\n\n")[0]
-    assert shown.count("=") == page.locator(f"{of('log-softmax')} .alv-agree").first.locator(".alv-side").count() - 1
-    assert page.locator(f"{of('log-softmax')} .alv-agree").first.locator("table:visible").count() == 1
+    chain = page.locator(f"{of('log-softmax')} .alv-chain").first
+    assert chain.inner_text().count("=") == chain.locator(".alv-side").count() - 1
+    assert chain.locator("table:visible").count() == 1
     assert page.locator(f"{of('log-softmax')} .alv-some:visible").count() == 0, "there is nothing to show"
 
 
 def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
-    printed = page.locator(f"{WEIGHTS} .alv-formula").inner_html()
+    printed = page.locator(f"{WEIGHTS} .alv-formula").inner_text()
     assert "agree in all 12 numbers" in text(page, "verdict")
     mistake(page, "normalised over the queries")
-    assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() != printed
-    assert text(page, "named") == "Not the equation: normalised over the queries"
+    assert page.locator(f"{WEIGHTS} .alv-formula").inner_text() != printed
+    assert text(page, "named") == "Not the equation"
     assert text(page, "verdict").startswith("9 of 9 differ.")
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 9
     assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "≠"
     mistake(page, "as printed")
     assert text(page, "named") == "", "the button says it"
     assert page.locator(f"{WEIGHTS} .alv-sign").first.inner_text() == "="
-    assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() == printed
+    assert page.locator(f"{WEIGHTS} .alv-formula").inner_text() == printed
     assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 0
+
+
+def test_what_is_pressed_and_the_formula_stay_where_they_are(page: Page):
+    places = "all => all.map((one) => one.getBoundingClientRect()).map((box) => [box.top + scrollY, box.height])"
+    for label in LABELS:
+        still, before = page.locator(f"{of(label)} :is([data-form], .alv-formula)"), None
+        for button in page.locator(f"{of(label)} [data-form]").all()[::-1]:
+            button.click()
+            now = still.evaluate_all(places)
+            assert now == (before := before or now), label
 
 
 def test_a_table_has_the_same_decimals_everywhere_but_for_zero(page: Page):
@@ -143,7 +153,7 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
 def test_a_sign_stands_beside_the_middle_of_the_numbers(page: Page):
     mistake(page, "normalised over the queries")
     beside = page.evaluate(
-        """(of) => document.querySelectorAll(`${of} .alv-chain:not(.alv-agree) .alv-side:has(.alv-sign)`).values().map((side) => {
+        """(of) => document.querySelectorAll(`${of} .alv-side:not(.same + *):has(.alv-sign)`).values().map((side) => {
         const [sign, numbers] = ['.alv-sign', 'tbody'].map((part) => side.querySelector(part).getBoundingClientRect());
         return Math.abs(sign.top + sign.bottom - numbers.top - numbers.bottom) / 2;
     }).toArray()""",
@@ -225,5 +235,5 @@ def test_what_is_shown_has_names_for_a_screen_reader(page: Page):
 def test_a_link_opens_a_card_at_a_mistake(browser: Page):
     browser.goto("about:blank#wrong=2")
     browser.set_content(f"<!doctype html><html><body>{card(life_of('attention-weights'))}</body></html>")
-    assert text(browser, "named") == "Not the equation: normalised over the queries"
+    assert browser.locator("[aria-pressed=true]").inner_text() == "normalised over the queries"
     browser.goto("about:blank")

@@ -185,6 +185,7 @@ def test_the_strip_of_a_telephone_cuts_nothing_that_a_lamp_says(game):
     game.set_viewport_size({"width": 400, "height": 800})
     for n in range(len(levels())):
         level(game, n, answered=True)
+        assert game.evaluate(CUT) <= 0, "as it begins"
         game.evaluate(f"({CALL})((desk) => {{ desk.proved = false; }})")
         for place in range(game.locator(".brk-lamp").count()):
             game.locator(".brk-lamp").nth(place).evaluate("lamp => lamp.click()")

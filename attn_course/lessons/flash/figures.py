@@ -37,19 +37,27 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
     )
     intensities = np.array([point[0] for point in points.values()])
     title = "Eager attention stays far below the roof; without stored scores it comes much nearer"
-    x = np.geomspace(min(intensities.min(), ridge) / 3, max(intensities.max(), ridge) * 4, 200)
+    x = np.geomspace(min(intensities.min(), ridge) / 5, max(intensities.max(), ridge) * 4, 200)
     with picture(title=title, alt=alt, height=4.1) as (ax,):
         ax.plot(x, np.minimum(peak_flops_per_s, x * bandwidth_bytes_per_s) / giga, color=INK, linewidth=2.4)
         ax.axvline(ridge, color=INK, linestyle=":", linewidth=1.3)
+        along: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS}
+        steep: dict[str, Any] = {"rotation_mode": "anchor", "transform_rotates_text": True}
+        middle, above = np.sqrt(x[0] * ridge), 1.18 * bandwidth_bytes_per_s / giga
+        angle = np.degrees(np.arctan(above))
+        ax.text(middle, middle * above, "memory", ha="center", rotation=angle, fontsize=LABEL_POINTS, **steep)
+        ax.annotate("arithmetic", (np.sqrt(ridge * x[-1]), peak_flops_per_s / giga), xytext=(0, 5), ha="center", **along)
+        ax.annotate(number(ridge, 1), (ridge, 0), xycoords=("data", "axes fraction"), xytext=(5, 6), **along)
         markers = ("o", "s", "^", "D", "v", "P")
         for index, (name, (intensity, rate)) in enumerate(points.items()):
             colour = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)][0]
             look: dict[str, Any] = {"color": colour, "marker": markers[index % len(markers)], "clip_on": False}
             ax.scatter(intensity, rate / giga, s=70, zorder=3, **look)
-            late = intensity > np.sqrt(x[0] * x[-1])
-            beside: dict[str, Any] = {"xytext": (-9 if late else 9, 0), "textcoords": "offset points", "ha": "right" if late else "left"}
-            ax.annotate(name, (intensity, rate / giga), va="center", fontsize=LABEL_POINTS, **beside)
+            low, left = intensity < ridge, intensity < ridge or intensity > np.sqrt(x[0] * x[-1])  # not across the dotted line
+            beside: dict[str, Any] = {"xytext": (-9 if left else 9, 0), "ha": "right" if left else "left"}
+            ax.annotate(name.replace(", ", ",\n") if low else name, (intensity, rate / giga), va="center", **beside, **along)
         ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOPs per byte)", ylabel="GFLOP/s", xlim=(x[0], x[-1]))
+        ax.set_ylim(bottom=min(rate for _, rate in points.values()) / giga / 1.6)
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
 
@@ -63,12 +71,12 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
     deviations = as_numbers("spreads", spreads, 1)
     heights = {way.removeprefix("float16, "): 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
     charts.bars(
-        [f"scores of {deviation:.0f}" for deviation in deviations],
+        [f"{deviation:.0f}" for deviation in deviations],
         heights,
         title="In float16 tiles are more exact than stored scores, if their state is float32",
         alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
         f"{each_listed(heights, 1)}",
-        x_label="standard deviation of the scores",
+        x_label="deviation of scores",
         y_label="relative error / 0.0001",
         digits=1,
     )

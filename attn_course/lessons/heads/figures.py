@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, ON_COLOUR, add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
+from attn_course.figures.drawing import LABEL_POINTS, add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import GRID, INK, OKABE_ITO
+from attn_course.figures.palette import DARK, GRID, INK, LIGHT, OKABE_ITO
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -68,10 +68,11 @@ def ring(colours: ArrayLike) -> None:
     with picture(title="Which colours stand before and after this place?", alt=alt, height=2.6) as (ax,):
         circle = np.linspace(0, 2 * np.pi, 100)
         ax.plot(np.cos(circle), np.sin(circle), color=GRID, zorder=1)
-        hues = [[*OKABE_ITO.values()][colour] for colour in found]
+        hues = [["#656D76", *OKABE_ITO.values()][colour + bool(colour)] for colour in found]  # grey for black, which dark pages hide
         ax.scatter(across, up, s=620, c=hues, edgecolors=INK, linewidths=[1, 4, *[1] * 6], zorder=2)
         for x, y, colour in zip(across, up, found, strict=True):
-            ax.text(x, y, str(colour), ha="center", va="center", **ON_COLOUR)
+            ink = DARK if colour % 5 else LIGHT  # as the ground asks
+            ax.text(x, y, str(colour), ha="center", va="center", color=ink, fontsize=LABEL_POINTS, fontweight="bold")
         for x, y, name in zip(across, up, ("before", "this place", "after"), strict=False):
             ax.annotate(name, (x, y), xytext=(0, 18), textcoords="offset points", ha="center", fontsize=LABEL_POINTS)
         ax.margins(0.12, 0.28)

@@ -48,7 +48,9 @@ def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], i
     with picture(title=title, alt=alt, height=1.0 + 0.37 * len(chapters)) as (ax,):
         row = {chapter: -float(place) for place, chapter in enumerate(chapters)}
         for (source, target), count in sorted(links.items(), key=lambda item: (item[0][0] == most, -item[1])):
-            _draw_arc(ax, row[source], row[target], count, 0.95 if source == most else 0.4)
+            _draw_arc(
+                ax, row[source], row[target], count, 0.95 if source == most else min(0.5, 0.12 * count)
+            )  # what is used once stays back
         for chapter in chapters:
             _name_chapter(ax, row[chapter], named[chapter], counts[chapter], used[chapter], bold=chapter == most)
         longest = max(target - source for source, target in ((row[b], row[a]) for a, b in links))

@@ -15,7 +15,9 @@ function describe(before) {
 function start(root) {
   const slider = root.querySelector("[data-before]");
   const chart = root.querySelector(".attn-mixtures");
-  const across = drawAxis(chart, { side: "bottom", span: [70, 385], cross: 168, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], label: "mixture" });
+  const wide = Math.max(320, chart.clientWidth || 400), right = wide - 15; // so letters have one size on a phone and on a page
+  chart.setAttribute("viewBox", `0 18 ${wide} 194`);
+  const across = drawAxis(chart, { side: "bottom", span: [60, right], cross: 168, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], label: "mixture" });
   const moving = chart.appendChild(svg("g", {}));
 
   function draw() {
@@ -24,8 +26,9 @@ function start(root) {
     showBeside(slider, decimal(weight, 2));
     moving.replaceChildren();
     Object.entries(ROWS).forEach(([name, y], place) => {
-      moving.append(svg("text", { x: 10, y: y + 4 }, name), svg("path", { class: "attn-axis", d: `M70 ${y}H385` }));
-      shown.mixtures.forEach((mixture, n) => drawMixture(moving, across(mixture), y, PAIRS[n][place]));
+      moving.append(svg("text", { x: 2, y: y + 4 }, name), svg("path", { class: "attn-axis", d: `M60 ${y}H${right}` }));
+      const named = [-99, -99];
+      shown.mixtures.forEach((mixture, n) => drawMixture(moving, across(mixture), y, PAIRS[n][place], named));
       const gap = shown[name];
       if (gap) moving.append(svg("path", { class: "attn-threshold", d: `M${across((gap[0] + gap[1]) / 2)} ${y - 30}v60` }));
       root.querySelector(`[data-fact="${name}"]`).textContent = gap ? `a threshold between ${decimal(gap[0], 2)} and ${decimal(gap[1], 2)}` : "no threshold";
@@ -46,9 +49,11 @@ function start(root) {
   draw();
 }
 
-// Red stands above its line and blue below, so that equal mixtures do not hide each other; its initial tells it without colours.
-function drawMixture(chart, x, y, colour) {
+// Red stands above its line and blue below, so that equal mixtures do not hide each other; its name tells it without colours, of two that are near once.
+function drawMixture(chart, x, y, colour, named) {
   const [name, side] = colour ? ["blue", 1] : ["red", -1];
   chart.append(svg("circle", { cx: x, cy: y + 9 * side, r: 6, "data-colour": name }));
-  chart.append(svg("text", { x, y: y + (colour ? 31 : -20), "text-anchor": "middle", "data-colour": name }, name[0]));
+  if (x - named[colour] < 30) return;
+  named[colour] = x;
+  chart.append(svg("text", { x, y: y + (colour ? 28 : -20), "text-anchor": "middle", "data-colour": name }, name));
 }

@@ -93,7 +93,11 @@ def flash_decode(
     batch = kv_pair // (n_heads // GROUP)
     kv_head = kv_pair % (n_heads // GROUP)
     q_entry, kv_entry, q_len, kv_len = sequence_of(call.starts, batch, q_len, kv_len)
-    if call.starts is not None:  # noqa: SIM102
+    queries = of_head(call.query, q_entry, 0, UNIT)
+    keys = of_head(call.key, kv_entry, kv_head, UNIT)
+    values = of_head(call.value, kv_entry, kv_head, UNIT)
+    partial = of_head(partial, q_entry, 0)
+    if call.starts is not None:  # noqa: SIM102 - behind it Triton 3.6 has forgotten strides of 1 in a tuple
         if row_start >= GROUP * q_len:
             return
     is_in = rows < GROUP * q_len
@@ -116,7 +120,7 @@ def flash_decode(
     start = first + part * part_len
     stop = tl.minimum(stop, start + part_len)
 
-    query_ptrs = of_head(call.query, q_entry, heads, UNIT).ptr + tl.cast(places, tl.int64) * call.query.strides[2] * UNIT
+    query_ptrs = of_head(queries, 0, heads, UNIT).ptr + tl.cast(places, tl.int64) * queries.strides[2] * UNIT
     dims = tl.arange(0, padded(KIND.D_K))
     query = tl.load(query_ptrs[:, None] + dims[None, :], mask=is_in[:, None] & (dims[None, :] < KIND.D_K), other=0.0)
     query_rest = query
@@ -127,9 +131,6 @@ def flash_decode(
     if KIND.MASK == "bool":
         mask = of_head(call.mask, batch, heads, 1)
         mask = Rows(mask.strides, mask.ptr + tl.cast(places, tl.int64) * mask.strides[2])
-    keys = of_head(call.key, kv_entry, kv_head, UNIT)
-    values = of_head(call.value, kv_entry, kv_head, UNIT)
-    partial = of_head(partial, 0, 0)  # behind what follows Triton 3.6 has forgotten strides of 1 in a tuple
     row_max, row_sum, acc = _attend(
         query, query_rest, keys, values, mask, call, start, stop, places, lows, highs, kv_stops,
         KIND, BLOCK_Q, BLOCK_KV, UNIT, REST, CAREFUL=False,
@@ -147,7 +148,7 @@ def flash_decode(
     acc = acc / tl.where(is_blind, 1.0, row_sum)[:, None]
     acc = tl.where(spoilt, grown(acc, values.ptr.dtype.element_ty), acc)
     dims = tl.arange(0, padded(KIND.D_V))
-    row_ptrs = of_head(partial, q_entry, heads).ptr + tl.cast(places, tl.int64) * partial.strides[2] * 8 + part * (partial.strides[3] * 8)
+    row_ptrs = of_head(partial, 0, heads).ptr + tl.cast(places, tl.int64) * partial.strides[2] * 8 + part * (partial.strides[3] * 8)
     is_stored = is_in[:, None] & (dims[None, :] < KIND.D_V)
     tl.store(row_ptrs[:, None] + dims[None, :], acc.to(partial.ptr.dtype.element_ty), mask=is_stored)
     tl.store(lse_ptr + (numbers_of(call.starts, pairs, n_heads, q_len) + places) * n_parts + part, lse, mask=is_in)

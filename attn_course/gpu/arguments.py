@@ -44,12 +44,12 @@ def mask_arguments(mask: torch.Tensor | None) -> tuple[torch.Tensor | None, tupl
     return (mask.view(torch.uint8), strides, "bool") if mask.dtype == torch.bool else (mask, strides, "float")
 
 
-def rows_of(tensor: torch.Tensor, unit: int = ALIGNED) -> Any:
-    """Return a tensor as `tiles.Rows`, with strides that count `unit` features; one batch entry may be packed: see `tiles.sequence_of`."""
+def rows_of(tensor: torch.Tensor, unit: int = ALIGNED, starts: Table = None) -> Any:
+    """Return a tensor as `tiles.Rows`, with strides that count `unit` features; with `starts` see `tiles.sequence_of`."""
     from attn_course.gpu.tiles import Rows
 
     batch, *others = (stride // unit for stride in tensor.stride()[:-1])
-    return Rows((others[1] if len(tensor) == 1 else batch, *others), tensor)
+    return Rows((batch if starts is None else others[1], *others), tensor)
 
 
 def sizes(query: torch.Tensor, key: torch.Tensor, options: Options) -> tuple[int, int, int]:
@@ -68,7 +68,7 @@ def arguments(tensors: Iterable[torch.Tensor], options: Options, unit: int = ALI
     mask, lows, highs, lengths, starts, low, high, scale, softcap, _ = options
     mask, mask_strides, mask_kind = mask_arguments(mask)
     slope, bound, scores = scores_by(query.dtype, scale, softcap, mask_kind)
-    query_rows, key_rows, value_rows = (rows_of(tensor, unit) for tensor in (query, key, value))
+    query_rows, key_rows, value_rows = (rows_of(tensor, unit, starts) for tensor in (query, key, value))
     mask_rows = tiles.Rows(mask_strides, mask)
     call = tiles.Call(query_rows, key_rows, value_rows, mask_rows, lows, highs, lengths, starts, slope, bound, scale)
     kind = tiles.Kind(

@@ -92,7 +92,7 @@ def launch(
         partial = lse.new_empty(*lse.shape, parts, d_v + -d_v % 8)[..., :d_v]
         partial_lse = lse.new_empty(*lse.shape, parts)
     kernels.flash_decode[(batch * programs * parts,)](
-        call, rows_of(partial), partial_lse, *counts, parts, KIND=kind, **tile.launch_options, UNIT=unit, REST=rest
+        call, rows_of(partial, starts=call.starts), partial_lse, *counts, parts, KIND=kind, **tile.launch_options, UNIT=unit, REST=rest
     )
     if parts > 1:
         kernels.flash_merge[(lse.numel() * -(-d_v // MERGED),)](

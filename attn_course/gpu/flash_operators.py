@@ -80,7 +80,7 @@ def flash_forward(
             natural = decoding.launch((query, key, value), options, tile, keys, output, lse)
             return output, lse, rest.zero_() if natural else rest
         call, counts, kind = arguments(map(packed, (query, key, value)), options)
-        results = [rows_of(output), lse, rest]
+        results = [rows_of(output, starts=starts), lse, rest]
         read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
         _launch_twice(kernels.flash_forward, batch * heads, blocks, read, chosen, call, results, counts, kind)
     return output, lse, rest
@@ -139,19 +139,27 @@ def flash_backward(
     batch, q_len, kv_len = sizes(query, key, options)
     how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     call, counts, kind = arguments(map(packed, (query, key, value)), options)
-    terms = row_kernels.Terms(rows_of(d_output), torch.empty_like(lse), rest, torch.empty_like(lse))
+    terms = row_kernels.Terms(rows_of(d_output, starts=starts), torch.empty_like(lse), rest, torch.empty_like(lse))
     with torch.cuda.device_of(query):
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-            starts, rows_of(output), terms, lse, None if d_lse is None else d_lse.contiguous(), heads, q_len, KIND=kind, BLOCK_Q=64
+            starts,
+            rows_of(output, starts=starts),
+            terms,
+            lse,
+            None if d_lse is None else d_lse.contiguous(),
+            heads,
+            q_len,
+            KIND=kind,
+            BLOCK_Q=64,
         )
         left = iter(found)
         if needed[0]:
-            chosen, results = configuration("backward_query", d_k, d_v, query.dtype, **how), [terms, rows_of(next(left))]
+            chosen, results = configuration("backward_query", d_k, d_v, query.dtype, **how), [terms, rows_of(next(left), starts=starts)]
             read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
             _launch_twice(kernels.flash_backward_query, batch * heads, blocks, read, chosen, call, results, counts, kind)
         if needed[1]:
             chosen = configuration("backward_key_value", d_k, d_v, query.dtype, **how)
-            results = [terms, rows_of(next(left)), rows_of(next(left))]
+            results = [terms, rows_of(next(left), starts=starts), rows_of(next(left), starts=starts)]
             read, blocks = [call.query, terms.d_output], -(-kv_len // chosen.block_kv)
             _launch_twice(kernels.flash_backward_key_value, batch * key.shape[1], blocks, read, chosen, call, results, counts, kind)
         if mask is not None and needed[2]:

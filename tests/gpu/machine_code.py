@@ -163,7 +163,7 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     starts = torch.empty(3, 2, dtype=torch.int32) if kind.startswith("packed") else None
     softcap = 1.0 if kind == "capped" else None
     call, counts, compiled_for = arguments((query, key, key), (mask, None, None, None, starts, None, high, 1.0, softcap, None))
-    matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
+    matrix, numbers, flags = rows_of(query, starts=starts), torch.empty(1), torch.empty(1, dtype=torch.uint8)
     terms, partial = Terms(matrix, numbers, numbers, numbers), rows_of(numbers.expand(1, 1, 1, 1, 1))
     kernel, before, after = {
         "forward": (flash_forward.flash_forward, [matrix, numbers, numbers, flags], [1]),

@@ -9,7 +9,7 @@ import torch
 
 from attn_course.gpu.arguments import Options, arguments, rows_of, sizes
 from attn_course.gpu.configurations import LARGE, Configuration, configuration
-from attn_course.gpu.layout import packed, steps_of
+from attn_course.gpu.layout import aligned, steps_of
 
 MOST_PARTS = 128  # which `flash_merge` loads at once
 LEAST_TILES = 4  # of a part: with 8 query heads for a key head, what it writes and the merge reads is a 16th of what it reads
@@ -77,7 +77,7 @@ def launch(
     """
     from attn_course.gpu import flash_decode as kernels
 
-    rows = [packed(tensor, unit=1) for tensor in tensors]
+    rows = [aligned(tensor, unit=1) for tensor in tensors]
     unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
     call, counts, kind = arguments(rows, options, unit)
     rest = d_latent and kind.D_K - d_latent

@@ -9,7 +9,7 @@ import torch
 from attn_course.gpu import decoding
 from attn_course.gpu.arguments import accumulator, arguments, rows_of, sizes
 from attn_course.gpu.configurations import Configuration, configuration, shared_bytes
-from attn_course.gpu.layout import laid_out, packed
+from attn_course.gpu.layout import aligned, laid_out
 
 CACHED = 2**24  # bytes that all programs share in a cache: a third of that of an H100
 
@@ -79,7 +79,7 @@ def flash_forward(
             tile = decoding.tile_for(q_len * group, d_k, d_v, query.dtype, **how)
             natural = decoding.launch((query, key, value), options, tile, keys, output, lse)
             return output, lse, rest.zero_() if natural else rest
-        call, counts, kind = arguments(map(packed, (query, key, value)), options)
+        call, counts, kind = arguments(map(aligned, (query, key, value)), options)
         results = [rows_of(output, starts=starts), lse, rest]
         read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
         _launch_twice(kernels.flash_forward, batch * heads, blocks, read, chosen, call, results, counts, kind)
@@ -134,11 +134,11 @@ def flash_backward(
     if output.numel() == 0 or key.numel() == 0:
         return [gradient.zero_() for gradient in found]
 
-    output, d_output = packed(output), packed(d_output)
+    output, d_output = aligned(output), aligned(d_output)
     heads, d_k, d_v = query.shape[1], query.shape[3], value.shape[3]
     batch, q_len, kv_len = sizes(query, key, options)
     how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
-    call, counts, kind = arguments(map(packed, (query, key, value)), options)
+    call, counts, kind = arguments(map(aligned, (query, key, value)), options)
     terms = row_kernels.Terms(rows_of(d_output, starts=starts), torch.empty_like(lse), rest, torch.empty_like(lse))
     with torch.cuda.device_of(query):
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](

@@ -68,8 +68,8 @@ def attention_varlen(
     call = validate(*heads_first, q_offset=q_offset[..., None] if isinstance(q_offset, Tensor) else q_offset, **options)
     call = call._replace(batch=(1, call.batch[-1]), return_lse=True)
     output, lse = attended(call, None, sink_logits, torch.cat([starts[-1:], starts]), [max_seqlen_q, max_seqlen_k])
-    output = output[0].transpose(0, 1)
-    return (output, lse[0].T) if options.get("return_lse") else output
+    output = output.squeeze(0).transpose(0, 1)  # whose gradient is a view, unlike that of output[0]
+    return (output, lse.squeeze(0).T) if options.get("return_lse") else output
 
 
 def _shape(thing: Any) -> str:

@@ -119,7 +119,7 @@ def test_memory_grows_with_the_rows_and_not_with_the_longest_sequence():
             torch.autograd.grad(output, tensors, torch.ones_like(output))
         made.append(sum(max(event.self_cpu_memory_usage, 0) for event in profile.function_events))
     assert made[1] - made[0] == 3 * 20 * 5  # a byte for each program: three kernels, five tiles more in each sequence
-    assert made[1] < 8 * tensors[0].nbytes
+    assert made[1] < 6 * tensors[0].nbytes  # output, its gradient and three more; a few numbers for each row
 
 
 def test_compiled_it_gives_the_same_gradients_for_other_lengths_too():

@@ -78,14 +78,15 @@ def results_and_gradients(tensors, lengths, upstream, **options):
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value|All-NaN slice) encountered:RuntimeWarning")  # NumPy's, for what others hold
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_a_sequence_has_the_same_bits_alone_and_beside_others_whatever_they_hold(dtype):
-    lengths = [33, 5, 40, 3, 0, 35], [37, 0, 33, 70, 6, 64]  # the third is looked at
+@pytest.mark.parametrize("q_lengths", [[33, 5, 40, 3, 0, 35], [2, 1, 2, 1, 0, 2]], ids=["tiles", "few queries"])
+def test_a_sequence_has_the_same_bits_alone_and_beside_others_whatever_they_hold(q_lengths, dtype):
+    lengths = q_lengths, [37, 0, 33, 70, 6, 64]  # the third is looked at
     tensors, upstream = packed(*lengths, d_k=8, d_v=8, dtype=dtype), normal(sum(lengths[0]), 4, 8, dtype=dtype, seed=5)
-    rows = [slice(38, 78), slice(37, 70)]
+    rows = [slice(sum(some[:2]), sum(some[:3])) for some in lengths]
     places = [rows[0], rows[0], rows[0], rows[1], rows[1]]  # output, lse, and gradients of query, key, value
     alone = results_and_gradients(
         [tensor[place].detach().requires_grad_() for tensor, place in zip(tensors, places[2:], strict=True)],
-        ([40], [33]), upstream[rows[0]], longest=(40, 70), is_causal=True,
+        (q_lengths[2:3], [33]), upstream[rows[0]], longest=(max(q_lengths), 70), is_causal=True,
     )  # fmt: skip
     for poison in (None, torch.nan, torch.finfo(dtype).max):
         held = [tensor.detach().clone() for tensor in (*tensors, upstream)]

@@ -8,8 +8,8 @@ import torch
 from attn_course.gpu.layout import ALIGNED, FARTHEST
 
 Table: TypeAlias = torch.Tensor | None
-Options: TypeAlias = tuple[Table, Table, Table, Table, int | None, int | None, float, float | None]
-"""mask, lows, highs, lengths, low, high, scale, softcap"""
+Options: TypeAlias = tuple[Table, Table, Table, Table, Table, int | None, int | None, float, float | None, list[int] | None]
+"""mask, lows, highs, lengths, starts, low, high, scale, softcap, longest"""
 LOG2_E = 1.4426950408889634
 LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
 
@@ -44,11 +44,20 @@ def mask_arguments(mask: torch.Tensor | None) -> tuple[torch.Tensor | None, tupl
     return (mask.view(torch.uint8), strides, "bool") if mask.dtype == torch.bool else (mask, strides, "float")
 
 
-def rows_of(tensor: torch.Tensor, unit: int = ALIGNED) -> Any:
-    """Return a tensor as `tiles.Rows`, with strides that count `unit` features."""
+def rows_of(tensor: torch.Tensor, unit: int = ALIGNED, starts: Table = None) -> Any:
+    """Return a tensor as `tiles.Rows`, with strides that count `unit` features; with `starts` see `tiles.sequence_of`."""
     from attn_course.gpu.tiles import Rows
 
-    return Rows(tuple(stride // unit for stride in tensor.stride()[:-1]), tensor)
+    batch, *others = (stride // unit for stride in tensor.stride()[:-1])
+    return Rows((batch if starts is None else others[1], *others), tensor)
+
+
+def sizes(query: torch.Tensor, key: torch.Tensor, options: Options) -> tuple[int, int, int]:
+    """Return how many batch entries there are, of how many queries and keys; packed sequences count as entries, as long as the longest."""
+    starts, longest = options[4], options[-1]
+    if starts is None or longest is None:
+        return len(query), query.shape[2], key.shape[2]
+    return len(starts) - 2, longest[0], longest[1]
 
 
 def arguments(tensors: Iterable[torch.Tensor], options: Options, unit: int = ALIGNED) -> tuple[Any, tuple[int, ...], Any]:
@@ -56,14 +65,14 @@ def arguments(tensors: Iterable[torch.Tensor], options: Options, unit: int = ALI
     from attn_course.gpu import tiles
 
     query, key, value = tensors
-    mask, lows, highs, lengths, low, high, scale, softcap = options
+    mask, lows, highs, lengths, starts, low, high, scale, softcap, _ = options
     mask, mask_strides, mask_kind = mask_arguments(mask)
     slope, bound, scores = scores_by(query.dtype, scale, softcap, mask_kind)
-    query_rows, key_rows, value_rows = (rows_of(tensor, unit) for tensor in (query, key, value))
+    query_rows, key_rows, value_rows = (rows_of(tensor, unit, starts) for tensor in (query, key, value))
     mask_rows = tiles.Rows(mask_strides, mask)
-    call = tiles.Call(query_rows, key_rows, value_rows, mask_rows, lows, highs, lengths, slope, bound, scale)
+    call = tiles.Call(query_rows, key_rows, value_rows, mask_rows, lows, highs, lengths, starts, slope, bound, scale)
     kind = tiles.Kind(
         GROUP=query.shape[1] // key.shape[1], D_K=query.shape[-1], D_V=value.shape[-1], **scores, MASK=mask_kind,
         LOW=(low, lows) != (None, None), HIGH=(high, highs) != (None, None), ACC=tiles.ACCUMULATORS[accumulator(query.dtype)],
     )  # fmt: skip
-    return call, (query.shape[1], query.shape[2], key.shape[2], low or 0, high or 0), kind
+    return call, (query.shape[1], *sizes(query, key, options)[1:], low or 0, high or 0), kind

@@ -1,7 +1,7 @@
 """What the benchmark measures: sizes, who computes them, and what the result should be."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attn_course.costs import attended_pairs, attention_backward_flops, attention_flops
 from attn_course.gpu.flash import flash_attention
+from attn_course.gpu.varlen import attention_varlen
 
 Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 Tensors = tuple[torch.Tensor, ...]
@@ -31,7 +32,8 @@ class Case:
     """One size: `batch` sequences of `length` tokens, heads of d features.
 
     A query sees `left` keys to its left (None: all). A step of decoding has `q_len` queries, which come last and see the whole
-    past, and no backward pass (None: as many queries as keys).
+    past, and no backward pass (None: as many queries as keys). With `shortest` the sequences are packed: the first is so long, and
+    each is longer than the one before by as much, up to `length`.
     """
 
     batch: int
@@ -42,6 +44,7 @@ class Case:
     is_causal: bool
     left: int | None = None
     q_len: int | None = None
+    shortest: int | None = None
 
     @property
     def queries(self) -> int:
@@ -49,17 +52,24 @@ class Case:
         return self.length if self.q_len is None else self.q_len
 
     @property
+    def lengths(self) -> list[int]:
+        """The tokens of each sequence."""
+        first = self.length if self.shortest is None else self.shortest
+        return [first + (self.length - first) * index // max(1, self.batch - 1) for index in range(self.batch)]
+
+    @property
     def name(self) -> str:
         """As the table names it."""
         kind = "causal" if self.is_causal else "full"
         window = "" if self.left is None else f" window {self.left}"
         decode = "" if self.q_len is None else f" queries {self.q_len} batch {self.batch}"
-        return f"d {self.d:3d} {kind:6s} length {self.length:5d} heads {self.heads}/{self.kv_heads}{window}{decode}"
+        packed = "" if self.shortest is None else f" packed {self.batch} from {self.shortest}"
+        return f"d {self.d:3d} {kind:6s} length {self.length:5d} heads {self.heads}/{self.kv_heads}{window}{decode}{packed}"
 
     @property
     def is_target(self) -> bool:
-        """Whether the means count it: heads of 64 or 128 features, none shared, no window, no decoding."""
-        return self.d in (64, 128) and self.heads == self.kv_heads and self.left is None and self.q_len is None
+        """Whether the means count it: heads of 64 or 128 features, none shared, no window, no decoding, not packed."""
+        return self.d in (64, 128) and self.heads == self.kv_heads and self.left is self.q_len is self.shortest is None
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -69,9 +79,9 @@ class Case:
     def flops(self, direction: str) -> int:
         """Return the matrix FLOPs of the forward or backward pass, or of a step of decoding."""
         window = None if self.left is None else (self.left, 0)
-        pairs = attended_pairs(self.queries, self.length, is_causal=self.is_causal, window=window)
+        seen = [attended_pairs(self.q_len or length, length, is_causal=self.is_causal, window=window) for length in self.lengths]
         count = attention_backward_flops if direction == "backward" else attention_flops
-        return self.batch * self.heads * count(pairs, self.d, self.d)
+        return self.heads * count(sum(seen), self.d, self.d)
 
     def least_bytes(self, bytes_per_number: int) -> int:
         """Return the bytes of query, key, value and output, each moved once."""
@@ -86,22 +96,27 @@ class Case:
 
     def tensors(self, device: str, dtype: torch.dtype) -> Tensors:
         """Return normal numbers as query, key, value (which ask for gradients) and the gradient of the output."""
-        shape, kv_shape = (self.batch, self.heads, self.queries, self.d), (self.batch, self.kv_heads, self.length, self.d)
+        rows: tuple[int, ...] = (self.batch, self.heads, self.queries)
+        kv_rows: tuple[int, ...] = (self.batch, self.kv_heads, self.length)
+        if self.shortest is not None:
+            rows, kv_rows = (sum(self.lengths), self.heads), (sum(self.lengths), self.kv_heads)
         generator = torch.Generator(device).manual_seed(self.length)
         query, key, value, d_output = (
-            torch.randn(size, device=device, dtype=dtype, generator=generator) for size in (shape, kv_shape, kv_shape, shape)
+            torch.randn((*size, self.d), device=device, dtype=dtype, generator=generator) for size in (rows, kv_rows, kv_rows, rows)
         )
         return (*(tensor.requires_grad_() for tensor in (query, key, value)), d_output)
 
 
 def cases(device: str) -> list[Case]:
-    """Return the sizes to measure, most telling first: 16384 tokens of 2048 features and seven extras; on a CPU three small ones."""
+    """Return the sizes to measure, most telling first: 16384 tokens of 2048 features and eight extras; on a CPU four small ones."""
     if device != "cuda":
-        return [Case(1, 2, 2, 64, 32, False), Case(1, 2, 2, 64, 32, True), Case(1, 4, 2, 64, 32, False, q_len=1)]
+        small = [Case(1, 2, 2, 64, 32, False), Case(1, 2, 2, 64, 32, True), Case(1, 4, 2, 64, 32, False, q_len=1)]
+        return [*small, Case(3, 2, 2, 64, 32, True, shortest=2)]
     lengths = [4096, 1024, 16384, 512, 2048, 8192]
     matrix = [(length, d, is_causal) for length in lengths for d in (64, 128) for is_causal in (True, False)]
     plain = [Case(TOKENS // length, FEATURES // d, FEATURES // d, length, d, is_causal) for length, d, is_causal in matrix]
     extras = [Case(4, 32, 8, 4096, 128, True), Case(1, 16, 16, 16384, 128, True, left=1024), Case(4, 8, 8, 4096, 256, True)]
+    extras.append(Case(16, 16, 16, 1920, 128, True, shortest=128))
     steps = [(16, 8192, 128, 1), (1, 65536, 128, 1), (16, 8192, 64, 4), (1, 16384, 128, 256)]
     decode = [Case(batch, 32, 8, length, d, False, q_len=q_len) for batch, length, d, q_len in steps]
     return plain + extras + decode
@@ -113,7 +128,9 @@ def known_providers(device: str) -> list[str]:
 
 
 def takes(provider: str, case: Case) -> bool:
-    """Whether a case is of the kind that a provider is made for."""
+    """Whether a case is of the kind that a provider is made for; packed sequences are SDPA-flash's too, as torch's `varlen_attn`."""
+    if case.shortest is not None:
+        return provider in (OURS, "sdpa-flash")
     plain = case.left is None
     unshared = case.heads == case.kv_heads
     return {
@@ -128,6 +145,8 @@ def takes(provider: str, case: Case) -> bool:
 def attention(provider: str, case: Case, device: torch.device) -> Attention:
     """Return the function of a provider for a case; it may raise here or when it is first called."""
     shared = case.heads != case.kv_heads
+    if case.shortest is not None:
+        return _packed(provider, case, device)
     if provider in _SDPA:
         return _pinned(_SDPA[provider], case.is_causal, shared)
     if provider == "flex":
@@ -137,6 +156,20 @@ def attention(provider: str, case: Case, device: torch.device) -> Attention:
         return lambda query, key, value: _eager(query, key, value, hidden)
     window = None if case.left is None else (case.left, 0)
     return lambda q, k, v: flash_attention(q, k, v, is_causal=case.is_causal, window=window, enable_gqa=shared)
+
+
+def _packed(provider: str, case: Case, device: torch.device) -> Attention:
+    starts, longest = torch.tensor([0, *case.lengths], device=device).cumsum(0, dtype=torch.int32), case.length
+
+    def call(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> Any:
+        tensors = (query, key, value, starts, starts)
+        if provider == OURS:
+            return attention_varlen(*tensors, max_seqlen_q=longest, max_seqlen_k=longest, is_causal=case.is_causal)
+        from torch.nn.attention.varlen import varlen_attn
+
+        return varlen_attn(*tensors, longest, longest, window_size=(-1, 0 if case.is_causal else -1))
+
+    return call
 
 
 def _pinned(kind: SDPBackend, is_causal: bool, enable_gqa: bool) -> Attention:
@@ -181,6 +214,12 @@ def _eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, hidden: 
 
 def expected(case: Case, tensors: Tensors, *, with_gradients: bool) -> list[torch.Tensor]:
     """Return the output, and if asked for the gradients of query, key and value: eager in float32, a few heads at a time."""
+    if case.shortest is not None:
+        each = []
+        for length, *alone in zip(case.lengths, *(tensor.split(case.lengths) for tensor in tensors), strict=True):
+            one = replace(case, batch=1, length=length, shortest=None)
+            each.append(expected(one, tuple(part.transpose(0, 1)[None] for part in alone), with_gradients=with_gradients))
+        return [torch.cat([one[0].transpose(0, 1) for one in of_each]) for of_each in zip(*each, strict=True)]
     group = case.heads // case.kv_heads
     heads = [tensor.detach().reshape(case.batch * case.kv_heads, -1, *tensor.shape[2:]) for tensor in tensors]  # (n, group or 1, len, d)
     hidden = case.hidden(tensors[0].device)

@@ -7,9 +7,9 @@ from functools import cache
 
 import torch
 
-from attn_course.gpu.arguments import Options, arguments, rows_of
+from attn_course.gpu.arguments import Options, arguments, rows_of, sizes
 from attn_course.gpu.configurations import LARGE, Configuration, configuration
-from attn_course.gpu.layout import packed, steps_of
+from attn_course.gpu.layout import aligned, steps_of
 
 MOST_PARTS = 128  # which `flash_merge` loads at once
 LEAST_TILES = 4  # of a part: with 8 query heads for a key head, what it writes and the merge reads is a 16th of what it reads
@@ -77,25 +77,26 @@ def launch(
     """
     from attn_course.gpu import flash_decode as kernels
 
-    rows = [packed(tensor, unit=1) for tensor in tensors]
+    rows = [aligned(tensor, unit=1) for tensor in tensors]
     unit = steps_of(*rows)  # no copy of a cache whose rows begin anywhere
     call, counts, kind = arguments(rows, options, unit)
     rest = d_latent and kind.D_K - d_latent
     if d_latent:
         kind = kind._replace(D_K=d_latent, D_V=d_latent)
-    batch, heads, q_len, d_v = output.shape
+    heads, d_v = output.shape[1], output.shape[3]
+    batch, q_len, _ = sizes(tensors[0], tensors[1], options)
     programs = heads // kind.GROUP * -(-kind.GROUP * q_len // tile.block_q)
     parts = number_of_parts(programs, keys, tile.block_kv, multiprocessors(output.device))
     partial, partial_lse = output[..., None, :], lse
     if parts > 1:
-        partial = lse.new_empty(batch, heads, q_len, parts, d_v + -d_v % 8)[..., :d_v]
-        partial_lse = lse.new_empty(batch, heads, q_len, parts)
+        partial = lse.new_empty(*lse.shape, parts, d_v + -d_v % 8)[..., :d_v]
+        partial_lse = lse.new_empty(*lse.shape, parts)
     kernels.flash_decode[(batch * programs * parts,)](
-        call, rows_of(partial), partial_lse, *counts, parts, KIND=kind, **tile.launch_options, UNIT=unit, REST=rest
+        call, rows_of(partial, starts=call.starts), partial_lse, *counts, parts, KIND=kind, **tile.launch_options, UNIT=unit, REST=rest
     )
     if parts > 1:
-        kernels.flash_merge[(batch * heads * q_len * -(-d_v // MERGED),)](
-            *(rows_of(partial), partial_lse, rows_of(output), lse, heads, q_len, parts),
+        kernels.flash_merge[(lse.numel() * -(-d_v // MERGED),)](
+            *(rows_of(partial), partial_lse, rows_of(output), lse, *lse.shape[1:], parts),
             D_V=d_v, PARTS=max(2, 1 << (parts - 1).bit_length()), BLOCK_D=MERGED,
         )  # fmt: skip
     return kind.NATURAL

@@ -46,14 +46,21 @@ def flash_attention(
     arXiv:2508.10925, learns the logits of sinks.
     """
     call = validate(query, key, value, **options)
-    reason = why_not(call)
     if kv_lengths is not None and not (isinstance(kv_lengths, Tensor) and kv_lengths.dtype in INTEGERS):
         raise TypeError(f"kv_lengths must be a Tensor of integers; got {described(kv_lengths)}")
+    return attended(call, kv_lengths, sink_logits)
+
+
+def attended(
+    call: Call, kv_lengths: Tensor | None, sink_logits: Tensor | None, starts: Tensor | None = None, longest: list[int] | None = None
+) -> Any:
+    """Return what `flash_attention` does for a checked call; `starts` and `longest` are those of packed sequences, see `prepared`."""
+    reason = why_not(call)
     if reason is not None:
         raise ValueError(f"flash_attention cannot compute this call: {reason}")
     if sink_logits is not None:
         _check_sinks(call, sink_logits)
-    output, lse = _attend(call, kv_lengths)
+    output, lse = _attend(call, kv_lengths, starts, longest)
     if sink_logits is not None:
         output, lse = _with_sinks(output, lse, sink_logits)
     return (output, lse) if call.return_lse else output
@@ -110,18 +117,24 @@ def why_not(call: Call) -> str | None:
 
 def run(call: Call) -> tuple[Tensor, ...]:
     """Return the output of a call that `why_not` has nothing against, and the log-sum-exp, in the same dtype, if it is asked for."""
-    output, lse = _attend(call, None)
+    output, lse = _attend(call)
     return (output, lse.to(output.dtype)) if call.return_lse else (output,)
 
 
-def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Output (*batch, q_len, d_v) and log-sum-exp (*batch, q_len) of a checked call."""
-    output, lse, _ = flash_forward(*prepared(call, kv_lengths))
+def _attend(call: Call, *others: Any) -> tuple[Tensor, Tensor]:
+    """Output (*batch, q_len, d_v) and log-sum-exp (*batch, q_len) of a checked call; `others` are for `prepared`."""
+    output, lse, _ = flash_forward(*prepared(call, *others))
     return output.reshape(*call.batch, *output.shape[2:]), lse.reshape(*call.batch, call.q_len)
 
 
-def prepared(call: Call, kv_lengths: Tensor | None) -> tuple[Any, ...]:
-    """Return a checked call as the arguments of `flash_operators.flash_forward`."""
+def prepared(
+    call: Call, kv_lengths: Tensor | None = None, starts: Tensor | None = None, longest: list[int] | None = None
+) -> tuple[Any, ...]:
+    """Return a checked call as the arguments of `flash_operators.flash_forward`.
+
+    With `starts`, see `tiles.sequence_of`, its rows are those of packed sequences, its batch is (1, heads), its q_offset (sequences, 1)
+    or an int; `longest` is how many queries and how many keys one of them has at most.
+    """
     heads = _flat(call)[1]
     key_heads, value_heads = (part.shape[-3] if part.ndim > 2 else 1 for part in (call.key, call.value))
     kv_heads = value_heads if key_heads == 1 else key_heads
@@ -137,10 +150,11 @@ def prepared(call: Call, kv_lengths: Tensor | None) -> tuple[Any, ...]:
     if isinstance(offset, Tensor):
         left, right = (None if side is None else min(side, FAR) for side in (left, right))
     bounds = [None if left is None else offset - left, None if right is None else offset + right]
-    tables = [_per_head(call, "q_offset", bound) if isinstance(bound, Tensor) else None for bound in bounds]
+    entries = call if starts is None else call._replace(batch=(len(starts) - 2, heads))
+    tables = [_per_head(entries, "q_offset", bound) if isinstance(bound, Tensor) else None for bound in bounds]
     low, high = (None if bound is None or isinstance(bound, Tensor) else max(-NEAR, min(bound, NEAR)) for bound in bounds)
     lengths = None if kv_lengths is None else _per_head(call, "kv_lengths", kv_lengths)
-    return (*tensors, _mask(call), *tables, lengths, low, high, scale, call.softcap)
+    return (*tensors, _mask(call), *tables, lengths, starts, low, high, scale, call.softcap, longest)
 
 
 def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:

@@ -20,15 +20,18 @@ from attn_course.gpu.tiles import (
     capped,
     edge_tile,
     edge_tiles,
+    is_idle,
     is_spoilt,
     is_visible,
     keep_apart,
     load_rows,
     masked,
     matmul,
+    numbers_of,
     of_head,
     own_block,
     padded,
+    sequence_of,
     store_rows,
     tile_range,
 )
@@ -54,15 +57,16 @@ def flash_backward_key_value(
     kv_heads = n_heads // KIND.GROUP
     batch = kv_pair // kv_heads
     kv_head = kv_pair % kv_heads
-    keys = of_head(call.key, batch, kv_head)
-    values = of_head(call.value, batch, kv_head)
-    group_queries = of_head(call.query, batch, kv_head * KIND.GROUP)
-    group_d_outputs = of_head(terms.d_output, batch, kv_head * KIND.GROUP)
+    q_entry, kv_entry, q_len, kv_len = sequence_of(call.starts, batch, q_len, kv_len)
+    keys = of_head(call.key, kv_entry, kv_head)
+    values = of_head(call.value, kv_entry, kv_head)
+    group_queries = of_head(call.query, q_entry, kv_head * KIND.GROUP)
+    group_d_outputs = of_head(terms.d_output, q_entry, kv_head * KIND.GROUP)
     group_mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, kv_head * KIND.GROUP, 1)
-    d_keys = of_head(d_keys, batch, kv_head)
-    d_values = of_head(d_values, batch, kv_head)
-    if CAREFUL:  # noqa: SIM102
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+    d_keys = of_head(d_keys, kv_entry, kv_head)
+    d_values = of_head(d_values, kv_entry, kv_head)
+    if CAREFUL or call.starts is not None:  # noqa: SIM102
+        if is_idle(call.starts, spoilt_ptr, col_start, kv_len, CAREFUL):
             return
     key = load_rows(keys, col_start, kv_len, BLOCK_KV, KIND.D_K, True)
     value = load_rows(values, col_start, kv_len, BLOCK_KV, KIND.D_V, True)
@@ -71,6 +75,7 @@ def flash_backward_key_value(
     d_value = tl.zeros([BLOCK_KV, padded(KIND.D_V)], KIND.ACC)
     for member in range(KIND.GROUP):
         pair = batch * n_heads + kv_head * KIND.GROUP + member
+        numbers = numbers_of(call.starts, pair, n_heads, q_len)
         queries = of_head(group_queries, 0, member)
         d_outputs = of_head(group_d_outputs, 0, member)
         mask = group_mask if KIND.MASK == "none" else of_head(group_mask, 0, member, 1)
@@ -99,8 +104,8 @@ def flash_backward_key_value(
                     if CAREFUL:
                         visible = visible & (rows[None, :] < q_len)
                     scores = masked(scores, visible, mask, start, col_start, rows[None, :], cols[:, None], q_len, kv_len, KIND)
-                shift = of_rows(terms.shift, pair, start, q_len, float("inf"), BLOCK_Q, edges)[None, :]
-                rest = of_rows(terms.rest, pair, start, q_len, 0.0, BLOCK_Q, edges)[None, :] if KIND.NATURAL else 0.0
+                shift = of_rows(terms.shift, numbers, start, q_len, float("inf"), BLOCK_Q, edges)[None, :]
+                rest = of_rows(terms.rest, numbers, start, q_len, 0.0, BLOCK_Q, edges)[None, :] if KIND.NATURAL else 0.0
                 p = weights_again(scores, shift, rest, KIND)
                 d_output = load_rows(d_outputs, start, q_len, BLOCK_Q, KIND.D_V, edges)
                 if CAREFUL:
@@ -111,7 +116,7 @@ def flash_backward_key_value(
                 d_value = matmul(p.to(d_output.dtype), d_output, KIND.ACC, d_value)  # Eq. gradient-of-values
                 if KIND.MASK != "none":
                     d_p = matmul(value, tl.trans(d_output), KIND.ACC)
-                delta = of_rows(terms.delta, pair, start, q_len, 0.0, BLOCK_Q, edges)[None, :]
+                delta = of_rows(terms.delta, numbers, start, q_len, 0.0, BLOCK_Q, edges)[None, :]
                 d_scores = p * (d_p - delta) * cap_slope(products, call, KIND)  # Eq. score-gradient-with-lse
                 if CAREFUL:
                     d_scores = tl.where(scores == float("-inf"), 0.0, d_scores)
@@ -137,22 +142,24 @@ def flash_backward_query(
     """
     WHOLE: tl.constexpr = KIND.MASK == "none" and not CAREFUL
     row_start, pair, batch, head = block_of_rows(n_heads, q_len, together, BLOCK_Q)
-    keys = of_head(call.key, batch, head // KIND.GROUP)
-    values = of_head(call.value, batch, head // KIND.GROUP)
+    q_entry, kv_entry, q_len, kv_len = sequence_of(call.starts, batch, q_len, kv_len)
+    keys = of_head(call.key, kv_entry, head // KIND.GROUP)
+    values = of_head(call.value, kv_entry, head // KIND.GROUP)
     mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, head, 1)
-    queries = of_head(call.query, batch, head)
-    d_outputs = of_head(terms.d_output, batch, head)
-    d_queries = of_head(d_queries, batch, head)
-    if CAREFUL:  # noqa: SIM102
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+    queries = of_head(call.query, q_entry, head)
+    d_outputs = of_head(terms.d_output, q_entry, head)
+    d_queries = of_head(d_queries, q_entry, head)
+    if CAREFUL or call.starts is not None:  # noqa: SIM102
+        if is_idle(call.starts, spoilt_ptr, row_start, q_len, CAREFUL):
             return
     low, high, kv_stop = band_of(call, pair, low, high, kv_len)
     row_stop = tl.minimum(row_start + BLOCK_Q, q_len)
     query = load_rows(queries, row_start, q_len, BLOCK_Q, KIND.D_K, True)
     d_output = load_rows(d_outputs, row_start, q_len, BLOCK_Q, KIND.D_V, True)
-    shift = of_rows(terms.shift, pair, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
-    rest = of_rows(terms.rest, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None] if KIND.NATURAL else 0.0
-    delta = of_rows(terms.delta, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
+    numbers = numbers_of(call.starts, pair, n_heads, q_len)
+    shift = of_rows(terms.shift, numbers, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
+    rest = of_rows(terms.rest, numbers, row_start, q_len, 0.0, BLOCK_Q, True)[:, None] if KIND.NATURAL else 0.0
+    delta = of_rows(terms.delta, numbers, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
     rows = row_start + tl.arange(0, BLOCK_Q)
     d_query = tl.zeros([BLOCK_Q, padded(KIND.D_K)], KIND.ACC)
     first, full_start, full_stop, last = tile_range(row_start, row_stop, low, high, kv_stop, BLOCK_KV, KIND.LOW, KIND.HIGH, WHOLE)

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 from attn_course.gpu.flash_row_terms import of_rows, weights_again
-from attn_course.gpu.tiles import COUNTS, band_of, capped, is_visible, load_rows, masked, matmul, of_head
+from attn_course.gpu.tiles import COUNTS, band_of, capped, is_visible, load_rows, masked, matmul, numbers_of, of_head
 
 
 @triton.jit(do_not_specialize=[*COUNTS, "mask_heads", "members", "shared_heads"])
@@ -47,9 +47,10 @@ def flash_backward_mask(
         key = load_rows(of_head(keys, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_K, True)
         value = load_rows(of_head(values, batch, head // KIND.GROUP), col_start, kv_stop, BLOCK_KV, KIND.D_V, True)
         d_output = load_rows(of_head(d_outputs, batch, head), row_start, q_len, BLOCK_Q, KIND.D_V, True)
-        shift = of_rows(terms.shift, pair, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
-        rest = of_rows(terms.rest, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
-        delta = of_rows(terms.delta, pair, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
+        numbers = numbers_of(None, pair, n_heads, q_len)
+        shift = of_rows(terms.shift, numbers, row_start, q_len, float("inf"), BLOCK_Q, True)[:, None]
+        rest = of_rows(terms.rest, numbers, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
+        delta = of_rows(terms.delta, numbers, row_start, q_len, 0.0, BLOCK_Q, True)[:, None]
         scores = capped(matmul(query, tl.trans(key), KIND.ACC), call, KIND)
         visible = is_visible(rows, cols, head_low, head_high, kv_stop, KIND) & (rows < q_len)
         mask = of_head(masks, batch, head, 1)

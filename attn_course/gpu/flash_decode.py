@@ -20,8 +20,10 @@ from attn_course.gpu.tiles import (
     keep_apart,
     load_rows,
     matmul,
+    numbers_of,
     of_head,
     padded,
+    sequence_of,
     shrunk,
 )
 
@@ -85,10 +87,19 @@ def flash_decode(
     part = tl.program_id(0) % n_parts
     GROUP: tl.constexpr = KIND.GROUP
     tiles_of_rows = tl.cdiv(GROUP * q_len, BLOCK_Q)
-    rows = tl.program_id(0) // n_parts % tiles_of_rows * BLOCK_Q + tl.arange(0, BLOCK_Q)
+    row_start = tl.program_id(0) // n_parts % tiles_of_rows * BLOCK_Q
+    rows = row_start + tl.arange(0, BLOCK_Q)
     kv_pair = tl.program_id(0) // n_parts // tiles_of_rows
     batch = kv_pair // (n_heads // GROUP)
     kv_head = kv_pair % (n_heads // GROUP)
+    q_entry, kv_entry, q_len, kv_len = sequence_of(call.starts, batch, q_len, kv_len)
+    queries = of_head(call.query, q_entry, 0, UNIT)
+    keys = of_head(call.key, kv_entry, kv_head, UNIT)
+    values = of_head(call.value, kv_entry, kv_head, UNIT)
+    partial = of_head(partial, q_entry, 0)
+    if call.starts is not None:  # noqa: SIM102 - behind it Triton 3.6 has forgotten strides of 1 in a tuple
+        if row_start >= GROUP * q_len:
+            return
     is_in = rows < GROUP * q_len
     rows = tl.minimum(rows, GROUP * q_len - 1)  # a row past the end is the last one again, and is not stored
     places = rows % q_len
@@ -109,7 +120,7 @@ def flash_decode(
     start = first + part * part_len
     stop = tl.minimum(stop, start + part_len)
 
-    query_ptrs = of_head(call.query, batch, heads, UNIT).ptr + tl.cast(places, tl.int64) * call.query.strides[2] * UNIT
+    query_ptrs = of_head(queries, 0, heads, UNIT).ptr + tl.cast(places, tl.int64) * queries.strides[2] * UNIT
     dims = tl.arange(0, padded(KIND.D_K))
     query = tl.load(query_ptrs[:, None] + dims[None, :], mask=is_in[:, None] & (dims[None, :] < KIND.D_K), other=0.0)
     query_rest = query
@@ -120,9 +131,6 @@ def flash_decode(
     if KIND.MASK == "bool":
         mask = of_head(call.mask, batch, heads, 1)
         mask = Rows(mask.strides, mask.ptr + tl.cast(places, tl.int64) * mask.strides[2])
-    keys = of_head(call.key, batch, kv_head, UNIT)
-    values = of_head(call.value, batch, kv_head, UNIT)
-    partial = of_head(partial, 0, 0)  # behind what follows Triton 3.6 has forgotten strides of 1 in a tuple
     row_max, row_sum, acc = _attend(
         query, query_rest, keys, values, mask, call, start, stop, places, lows, highs, kv_stops,
         KIND, BLOCK_Q, BLOCK_KV, UNIT, REST, CAREFUL=False,
@@ -140,10 +148,10 @@ def flash_decode(
     acc = acc / tl.where(is_blind, 1.0, row_sum)[:, None]
     acc = tl.where(spoilt, grown(acc, values.ptr.dtype.element_ty), acc)
     dims = tl.arange(0, padded(KIND.D_V))
-    row_ptrs = of_head(partial, batch, heads).ptr + tl.cast(places, tl.int64) * partial.strides[2] * 8 + part * (partial.strides[3] * 8)
+    row_ptrs = of_head(partial, 0, heads).ptr + tl.cast(places, tl.int64) * partial.strides[2] * 8 + part * (partial.strides[3] * 8)
     is_stored = is_in[:, None] & (dims[None, :] < KIND.D_V)
     tl.store(row_ptrs[:, None] + dims[None, :], acc.to(partial.ptr.dtype.element_ty), mask=is_stored)
-    tl.store(lse_ptr + (tl.cast(pairs, tl.int64) * q_len + places) * n_parts + part, lse, mask=is_in)
+    tl.store(lse_ptr + (numbers_of(call.starts, pairs, n_heads, q_len) + places) * n_parts + part, lse, mask=is_in)
 
 
 @triton.jit(do_not_specialize=["n_heads", "q_len", "n_parts"])

@@ -14,14 +14,17 @@ from attn_course.gpu.tiles import (
     edge_tile,
     edge_tiles,
     grown,
+    is_idle,
     is_spoilt,
     is_visible,
     keep_apart,
     load_rows,
     masked,
     matmul,
+    numbers_of,
     of_head,
     padded,
+    sequence_of,
     shrunk,
     store_rows,
     tile_range,
@@ -81,13 +84,15 @@ def flash_forward(
     WHOLE: tl.constexpr = KIND.MASK == "none" and not CAREFUL
     UNIT: tl.constexpr = "1" if KIND.NATURAL else "ln 2" if KIND.CAPPED else "products"
     row_start, pair, batch, head = block_of_rows(n_heads, q_len, together, BLOCK_Q)
-    keys = of_head(call.key, batch, head // KIND.GROUP)
-    values = of_head(call.value, batch, head // KIND.GROUP)
+    q_entry, kv_entry, q_len, kv_len = sequence_of(call.starts, batch, q_len, kv_len)
+    keys = of_head(call.key, kv_entry, head // KIND.GROUP)
+    values = of_head(call.value, kv_entry, head // KIND.GROUP)
     mask = call.mask if KIND.MASK == "none" else of_head(call.mask, batch, head, 1)
-    queries = of_head(call.query, batch, head)
-    outputs = of_head(output, batch, head)
-    if CAREFUL:  # noqa: SIM102 - known when it is compiled, what follows is not. Behind it Triton 3.6 has forgotten strides of 1 in a tuple
-        if tl.load(spoilt_ptr + tl.program_id(0)) == 0:
+    queries = of_head(call.query, q_entry, head)
+    outputs = of_head(output, q_entry, head)
+    # One condition is known when it is compiled, the other is not. Behind them Triton 3.6 has forgotten strides of 1 in a tuple.
+    if CAREFUL or call.starts is not None:  # noqa: SIM102
+        if is_idle(call.starts, spoilt_ptr, row_start, q_len, CAREFUL):
             return
     low, high, kv_stop = band_of(call, pair, low, high, kv_len)
     row_stop = tl.minimum(row_start + BLOCK_Q, q_len)
@@ -134,7 +139,7 @@ def flash_forward(
     else:
         tl.store(spoilt_ptr + tl.program_id(0), is_spoilt(acc).to(tl.uint8))
     store_rows(outputs, result, row_start, q_len, BLOCK_Q, KIND.D_V)
-    places = tl.cast(pair, tl.int64) * q_len + rows
+    places = numbers_of(call.starts, pair, n_heads, q_len) + rows
     if KIND.NATURAL:
         log_sum = tl.log2(row_sum) * 0.6931471805599453  # ln 2
         lse = row_max + log_sum

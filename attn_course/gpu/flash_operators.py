@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from attn_course.gpu import decoding
-from attn_course.gpu.arguments import accumulator, arguments, rows_of
+from attn_course.gpu.arguments import accumulator, arguments, rows_of, sizes
 from attn_course.gpu.configurations import Configuration, configuration, shared_bytes
-from attn_course.gpu.layout import laid_out, packed
+from attn_course.gpu.layout import aligned, laid_out
 
 CACHED = 2**24  # bytes that all programs share in a cache: a third of that of an H100
 
@@ -46,10 +46,12 @@ def flash_forward(
     lows: torch.Tensor | None,
     highs: torch.Tensor | None,
     lengths: torch.Tensor | None,
+    starts: torch.Tensor | None,
     low: int | None,
     high: int | None,
     scale: float,
     softcap: float | None,
+    longest: list[int] | None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute output (batch, heads, q_len, d_v), lse (batch, heads, q_len), and its rest (beside a float mask and in float32).
 
@@ -58,15 +60,15 @@ def flash_forward(
     from attn_course.gpu import flash_forward as kernels
     from attn_course.gpu import tiles
 
-    options = (mask, lows, highs, lengths, low, high, scale, softcap)
+    options = (mask, lows, highs, lengths, starts, low, high, scale, softcap, longest)
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:  # the interpreter multiplies the bits of a bfloat16
         output, lse, rest = flash_forward(query.float(), key.float(), value.float(), *options)
         return laid_out(query, value.shape[-1]).copy_(output), lse, rest
     output, lse, rest = _forward_results(query, value)
     if output.numel() == 0 or key.numel() == 0:
         return output.zero_(), lse.fill_(-torch.inf), rest.zero_()
-    batch, heads, q_len, d_k = query.shape
-    kv_len, d_v = value.shape[2:]
+    heads, d_k, d_v = query.shape[1], query.shape[3], value.shape[3]
+    batch, q_len, kv_len = sizes(query, key, options)
     how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     keys = decoding.keys_met(low, high, q_len, kv_len)
     chosen = configuration("forward", d_k, d_v, query.dtype, **how)
@@ -77,8 +79,8 @@ def flash_forward(
             tile = decoding.tile_for(q_len * group, d_k, d_v, query.dtype, **how)
             natural = decoding.launch((query, key, value), options, tile, keys, output, lse)
             return output, lse, rest.zero_() if natural else rest
-        call, counts, kind = arguments(map(packed, (query, key, value)), options)
-        results = [rows_of(output), lse, rest]
+        call, counts, kind = arguments(map(aligned, (query, key, value)), options)
+        results = [rows_of(output, starts=starts), lse, rest]
         read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
         _launch_twice(kernels.flash_forward, batch * heads, blocks, read, chosen, call, results, counts, kind)
     return output, lse, rest
@@ -109,10 +111,12 @@ def flash_backward(
     lows: torch.Tensor | None,
     highs: torch.Tensor | None,
     lengths: torch.Tensor | None,
+    starts: torch.Tensor | None,
     low: int | None,
     high: int | None,
     scale: float,
     softcap: float | None,
+    longest: list[int] | None,
     needed: list[bool],
 ) -> list[torch.Tensor]:
     """Compute those gradients that are `needed`: of query; of key and value; of the mask."""
@@ -122,7 +126,7 @@ def flash_backward(
     from attn_course.gpu import tiles
 
     found = _gradients_of(query, key, value, mask, needed)
-    options = (mask, lows, highs, lengths, low, high, scale, softcap)
+    options = (mask, lows, highs, lengths, starts, low, high, scale, softcap, longest)
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:
         wide = [tensor.float() for tensor in (query, key, value)]
         gradients = flash_backward(d_output.float(), d_lse, output.float(), lse, rest, *wide, *options, needed)
@@ -130,24 +134,32 @@ def flash_backward(
     if output.numel() == 0 or key.numel() == 0:
         return [gradient.zero_() for gradient in found]
 
-    output, d_output = packed(output), packed(d_output)
-    batch, heads, q_len, d_k = query.shape
-    kv_len, d_v = value.shape[2:]
+    output, d_output = aligned(output), aligned(d_output)
+    heads, d_k, d_v = query.shape[1], query.shape[3], value.shape[3]
+    batch, q_len, kv_len = sizes(query, key, options)
     how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
-    call, counts, kind = arguments(map(packed, (query, key, value)), options)
-    terms = row_kernels.Terms(rows_of(d_output), torch.empty_like(lse), rest, torch.empty_like(lse))
+    call, counts, kind = arguments(map(aligned, (query, key, value)), options)
+    terms = row_kernels.Terms(rows_of(d_output, starts=starts), torch.empty_like(lse), rest, torch.empty_like(lse))
     with torch.cuda.device_of(query):
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-            rows_of(output), terms, lse, None if d_lse is None else d_lse.contiguous(), heads, q_len, KIND=kind, BLOCK_Q=64
+            starts,
+            rows_of(output, starts=starts),
+            terms,
+            lse,
+            None if d_lse is None else d_lse.contiguous(),
+            heads,
+            q_len,
+            KIND=kind,
+            BLOCK_Q=64,
         )
         left = iter(found)
         if needed[0]:
-            chosen, results = configuration("backward_query", d_k, d_v, query.dtype, **how), [terms, rows_of(next(left))]
+            chosen, results = configuration("backward_query", d_k, d_v, query.dtype, **how), [terms, rows_of(next(left), starts=starts)]
             read, blocks = [call.key, call.value], -(-q_len // chosen.block_q)
             _launch_twice(kernels.flash_backward_query, batch * heads, blocks, read, chosen, call, results, counts, kind)
         if needed[1]:
             chosen = configuration("backward_key_value", d_k, d_v, query.dtype, **how)
-            results = [terms, rows_of(next(left)), rows_of(next(left))]
+            results = [terms, rows_of(next(left), starts=starts), rows_of(next(left), starts=starts)]
             read, blocks = [call.query, terms.d_output], -(-kv_len // chosen.block_kv)
             _launch_twice(kernels.flash_backward_key_value, batch * key.shape[1], blocks, read, chosen, call, results, counts, kind)
         if mask is not None and needed[2]:
@@ -182,8 +194,8 @@ def _(*arguments: Any) -> list[torch.Tensor]:
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
-    ctx.save_for_backward(*output, *inputs[:7])
-    ctx.options = inputs[7:]
+    ctx.save_for_backward(*output, *inputs[:8])
+    ctx.options = inputs[8:]
     query, key, value, mask = ctx.needs_input_grad[:4]
     ctx.needed = [query, key or value, mask]
     ctx.mark_non_differentiable(output[2])
@@ -198,7 +210,7 @@ def _gradients(ctx: Any, d_output: torch.Tensor | None, d_lse: torch.Tensor | No
     found = iter(flash_backward(d_output, d_lse, output, lse, rest, *inputs, *ctx.options, ctx.needed))
     query, key_value, mask = ctx.needed
     gradients = [next(found) if needed else None for needed in (query, key_value, key_value, mask)]
-    return (*gradients, *(None,) * 7)
+    return (*gradients, *(None,) * 9)
 
 
 flash_forward.register_autograd(_gradients, setup_context=_remember)

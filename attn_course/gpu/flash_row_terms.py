@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from attn_course.gpu.tiles import COUNTS, Rows, block_of_rows, load_rows, of_head
+from attn_course.gpu.tiles import COUNTS, Rows, block_of_rows, load_rows, numbers_of, of_head, sequence_of
 
 
 class Terms(NamedTuple):
@@ -21,20 +21,21 @@ class Terms(NamedTuple):
 
 
 @triton.jit(do_not_specialize=COUNTS)
-def flash_row_terms(output, terms, lse_ptr, d_lse_ptr, n_heads, q_len, KIND: tl.constexpr, BLOCK_Q: tl.constexpr):
+def flash_row_terms(starts_ptr, output, terms, lse_ptr, d_lse_ptr, n_heads, q_len, KIND: tl.constexpr, BLOCK_Q: tl.constexpr):
     """One program computes what every weight of BLOCK_Q rows of one head needs: shift, and delta - d_lse.
 
     Eqs. weights-from-lse, score-gradient-against-mixture and score-gradient-with-lse. The shift is lse in the units of the scores: NATURAL,
     else of ln 2; and +inf for a row that sees nothing, whose weights it makes 0.
 
-    output (batch, n_heads, q_len, D_V), `Rows`; lse, d_lse (or None) as in `Terms`, whose shift and delta are written.
+    output (batch, n_heads, q_len, D_V), `Rows`; lse, d_lse (or None) as in `Terms`, whose shift and delta are written; starts as in `Call`.
     """
     start, pair, batch, head = block_of_rows(n_heads, q_len, 1, BLOCK_Q)
-    mean = load_rows(of_head(output, batch, head), start, q_len, BLOCK_Q, KIND.D_V, True)
-    d_output = load_rows(of_head(terms.d_output, batch, head), start, q_len, BLOCK_Q, KIND.D_V, True)
+    entry, _, q_len, _ = sequence_of(starts_ptr, batch, q_len, 0)
+    mean = load_rows(of_head(output, entry, head), start, q_len, BLOCK_Q, KIND.D_V, True)
+    d_output = load_rows(of_head(terms.d_output, entry, head), start, q_len, BLOCK_Q, KIND.D_V, True)
     delta = tl.sum(mean.to(KIND.ACC) * d_output.to(KIND.ACC), 1)
     rows = start + tl.arange(0, BLOCK_Q)
-    places = tl.cast(pair, tl.int64) * q_len + rows
+    places = numbers_of(starts_ptr, pair, n_heads, q_len) + rows
     if d_lse_ptr is not None:
         delta -= tl.load(d_lse_ptr + places, mask=rows < q_len, other=0.0)
     tl.store(terms.delta + places, delta, mask=rows < q_len)
@@ -44,19 +45,19 @@ def flash_row_terms(output, terms, lse_ptr, d_lse_ptr, n_heads, q_len, KIND: tl.
 
 
 @triton.jit
-def of_rows(numbers_ptr, pair, start, q_len, beyond, N_ROWS: tl.constexpr, CHECKED: tl.constexpr):
+def of_rows(numbers_ptr, first, start, q_len, beyond, N_ROWS: tl.constexpr, CHECKED: tl.constexpr):
     """Load one number for each of the rows from `start` on: shift or delta of `flash_row_terms`, or what `flash_forward` wrote as rest.
 
-    If CHECKED, a row past the end gets the number `beyond`: +inf as shift makes its weights 0.
+    Those of the head begin at `first`, see `numbers_of`. If CHECKED, a row past the end gets the number `beyond`: +inf as shift makes its
+    weights 0.
     """
     rows = tl.arange(0, N_ROWS)
-    place = tl.cast(pair, tl.int64) * q_len
     if CHECKED:  # the start goes where it costs no registers: those who check have the rows at hand
         rows += start
     else:
-        place += start
+        first += start
     is_in = rows < q_len if CHECKED else rows >= 0
-    return tl.load(numbers_ptr + place + rows, mask=is_in, other=beyond)
+    return tl.load(numbers_ptr + first + rows, mask=is_in, other=beyond)
 
 
 @triton.jit

@@ -82,7 +82,7 @@ def tile_for(rows: int, shared: int) -> Configuration:
 
 
 def _launch(query: Tensor, key: Tensor, d_latent: int, *options: Any) -> tuple[Tensor, Tensor]:
-    """Output and lse from `prepared` arguments: lows, highs, lengths, low, high, scale, softcap."""
+    """Output and lse from `prepared` arguments, but for a mask."""
     from attn_course.gpu import tiles
 
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:  # the interpreter multiplies the bits of a bfloat16
@@ -94,6 +94,6 @@ def _launch(query: Tensor, key: Tensor, d_latent: int, *options: Any) -> tuple[T
         return output.zero_(), lse.fill_(-torch.inf)
     tile = tile_for(heads * q_len, shared_bytes(query.device))
     with torch.cuda.device_of(query):
-        keys = decoding.keys_met(None, options[4], q_len, key.shape[2])
+        keys = decoding.keys_met(None, options[5], q_len, key.shape[2])
         decoding.launch((query, key, key), (None, *options), tile, keys, output, lse, d_latent)
     return output, lse

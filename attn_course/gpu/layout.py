@@ -19,7 +19,7 @@ def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
     return torch.empty_permuted(shape, (*order, like.ndim - 1), dtype=like.dtype, device=like.device)[..., :width]
 
 
-def packed(tensor: torch.Tensor, unit: int = ALIGNED) -> torch.Tensor:
+def aligned(tensor: torch.Tensor, unit: int = ALIGNED) -> torch.Tensor:
     """Return the tensor with the features of a row side by side and rows at multiples of `unit`, copied if they are not."""
     lies_well = tensor.stride(-1) == 1 and not tensor.storage_offset() % unit and not steps_of(tensor) % unit
     lies_well = lies_well and (tensor.shape[-2] < 2 or tensor.stride(-2) < FARTHEST)

@@ -39,6 +39,7 @@ class Call(NamedTuple):
     mask          (batch, n_heads, q_len, kv_len)     uint8 or float          (batch, head, row, column), 0 to broadcast
     lows, highs   (batch, n_heads) or None            int32                   contiguous; else low, high for all
     lengths       (batch, n_heads) or None            int32                   contiguous; else kv_len for all
+    starts        (sequences + 2, 2) or None          int32                   contiguous; see `sequence_of`
     ============  ==================================  ======================  ===============================================
 
     Row i sees the columns i + low .. i + high as far as LOW and HIGH say. slope, bound: see `capped`; scale is that of the scores.
@@ -51,6 +52,7 @@ class Call(NamedTuple):
     lows: Any
     highs: Any
     lengths: Any
+    starts: Any
     slope: float
     bound: float
     scale: float
@@ -120,6 +122,43 @@ def block_of_rows(n_heads, q_len, together, BLOCK_Q: tl.constexpr):
     n_blocks = tl.cdiv(q_len, BLOCK_Q)
     block, pair = own_block(n_blocks, together)
     return (n_blocks - 1 - block) * BLOCK_Q, pair, pair // n_heads, pair % n_heads
+
+
+@triton.jit
+def sequence_of(starts_ptr, batch, q_len, kv_len):
+    """Return which batch entry of queries and which of keys `of_head` is to take, and how many rows they have.
+
+    Without starts all have q_len and kv_len rows. With them a batch entry is one of several packed sequences, and none has more rows than
+    that. starts holds, for queries and keys, how many rows all have together; then the first row of each; then where the last one ends.
+    `Rows` step from batch entry to batch entry as from row to row here: the entry to take is the first row.
+    """
+    if starts_ptr is None:
+        return batch, batch, q_len, kv_len
+    else:
+        starts_ptr += 2 + 2 * batch
+        q_start = tl.load(starts_ptr)
+        kv_start = tl.load(starts_ptr + 1)
+        return q_start, kv_start, tl.load(starts_ptr + 2) - q_start, tl.load(starts_ptr + 3) - kv_start
+
+
+@triton.jit
+def numbers_of(starts_ptr, pair, n_heads, q_len):
+    """Return where the numbers of rows of a head begin, which lie (batch, n_heads, q_len), or (n_heads, rows of all packed sequences)."""
+    if starts_ptr is None:
+        return tl.cast(pair, tl.int64) * q_len
+    else:
+        return tl.cast(pair % n_heads, tl.int64) * tl.load(starts_ptr) + tl.load(starts_ptr + 2 + pair // n_heads * 2)
+
+
+@triton.jit
+def is_idle(starts_ptr, spoilt_ptr, start, stop, CAREFUL: tl.constexpr):
+    """Say whether a program has nothing to do: its sum was finite, if CAREFUL, or its packed sequence ends before the rows it would own."""
+    if starts_ptr is None:
+        return tl.load(spoilt_ptr + tl.program_id(0)) == 0
+    elif CAREFUL:
+        return (start >= stop) | (tl.load(spoilt_ptr + tl.program_id(0)) == 0)
+    else:
+        return start >= stop
 
 
 @triton.jit

@@ -2,8 +2,9 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), careful (the second launch of a causal pass), ones
-(the second launch with a mask, compiled for strides of 1 where there are any, as Triton does when it launches).
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask), packed (causal, with starts of sequences), careful
+(the second launch of a causal pass), ones and packed_ones (the second launch with a mask or with starts, compiled for strides of 1 where
+there are any, as Triton does when it launches).
 decode16, decode64: `flash_decode` with so many rows; latent16, latent64: the same for so many latent features and 64 rotated ones.
 With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
@@ -19,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-NAMES = {"torch.uint8": "u8", "torch.float16": "fp16", "torch.bfloat16": "bf16", "torch.float32": "fp32"}
+NAMES = {"torch.uint8": "u8", "torch.float16": "fp16", "torch.bfloat16": "bf16", "torch.float32": "fp32", "torch.int32": "i32"}
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)(.*)")
 
 
@@ -158,9 +159,11 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
     query, key = (torch.empty(1, heads, 8, d + rest, dtype=kept) for heads in (group, 1))
     mask = torch.empty(1, 1, 8, 8, dtype=torch.bool if kind == "bool" or which == "decode" else kept) if is_masked else None
-    high = 0 if kind in ("causal", "capped", "careful") else None
-    call, counts, compiled_for = arguments((query, key, key), (mask, None, None, None, None, high, 1.0, 1.0 if kind == "capped" else None))
-    matrix, numbers, flags = rows_of(query), torch.empty(1), torch.empty(1, dtype=torch.uint8)
+    high = 0 if kind in ("causal", "capped", "careful", "packed") else None
+    starts = torch.empty(3, 2, dtype=torch.int32) if kind.startswith("packed") else None
+    softcap = 1.0 if kind == "capped" else None
+    call, counts, compiled_for = arguments((query, key, key), (mask, None, None, None, starts, None, high, 1.0, softcap, None))
+    matrix, numbers, flags = rows_of(query, starts=starts), torch.empty(1), torch.empty(1, dtype=torch.uint8)
     terms, partial = Terms(matrix, numbers, numbers, numbers), rows_of(numbers.expand(1, 1, 1, 1, 1))
     kernel, before, after = {
         "forward": (flash_forward.flash_forward, [matrix, numbers, numbers, flags], [1]),
@@ -173,11 +176,11 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     told = {
         "KIND": compiled_for._replace(D_K=d, D_V=d),
         **chosen.launch_options,
-        "CAREFUL": kind in ("careful", "ones"),
+        "CAREFUL": kind in ("careful", "ones", "packed_ones"),
         "SUMMED": "none",
         "UNIT": 8,
     }
-    return compiled(kernel, [call, *before, *counts, *after], {**told, "REST": rest}, capability, ones=kind == "ones")
+    return compiled(kernel, [call, *before, *counts, *after], {**told, "REST": rest}, capability, ones=kind.endswith("ones"))
 
 
 def main(names: list[str]) -> None:

@@ -12,6 +12,7 @@ from attn_course.gpu.bench import measure
 from attn_course.gpu.bench_cases import Case, attention, cases, expected, known_providers, relative_error, takes
 from attn_course.gpu.bench_log import Log
 from attn_course.gpu.bench_report import means, relative_rates, report, row, table
+from tests.gpu.support import interpreted, needs_triton
 
 SMALL = Case(1, 2, 2, 8, 4, True)
 
@@ -37,7 +38,7 @@ def test_every_cell_of_the_target_has_as_many_tokens_and_features():
     assert {case.name.split("length")[1] for case in cases("cuda") if not case.is_target} == {
         *("  4096 heads 32/8", " 16384 heads 16/16 window 1024", "  4096 heads 8/8"),
         *("  8192 heads 32/8 queries 1 batch 16", " 65536 heads 32/8 queries 1 batch 1"),
-        *("  8192 heads 32/8 queries 4 batch 16", " 16384 heads 32/8 queries 256 batch 1"),
+        *("  8192 heads 32/8 queries 4 batch 16", " 16384 heads 32/8 queries 256 batch 1", "  1920 heads 16/16 packed 16 from 128"),
     }
 
 
@@ -201,6 +202,21 @@ def test_a_step_of_decoding_is_measured_forward_only_and_in_bytes(with_providers
     assert row(case, "decode", [line]).endswith("%)")
 
 
+@needs_triton
+@interpreted
+def test_packed_sequences_are_measured_as_what_they_hold():
+    case = Case(3, 2, 2, 9, 4, True, shortest=1)
+    assert case.lengths == [1, 5, 9]
+    assert case.flops("backward") == sum(Case(1, 2, 2, length, 4, True).flops("backward") for length in case.lengths)
+    log = Log(None, {})
+    measure(case, [("ours", "forward"), ("ours", "backward")], "cpu", log, 100.0, lambda text: None)
+    assert [line.get("error") for line in log.results] == [None, None]
+    tensors = case.tensors("cpu", torch.float32)
+    last = [tensor[6:].transpose(0, 1)[None] for tensor in tensors]
+    output = torch.nn.functional.scaled_dot_product_attention(*last[:3], is_causal=True)
+    torch.testing.assert_close(expected(case, tensors, with_gradients=False)[0][6:], output[0].transpose(0, 1))
+
+
 def test_a_gpu_that_was_lost_stops_the_run_after_the_line_of_who_lost_it(with_providers, monkeypatch):
     monkeypatch.setattr(bench, "answers", lambda device: False)
     log = Log(None, {})
@@ -216,6 +232,7 @@ def test_each_provider_is_asked_for_what_it_is_made_for():
     assert asked["d  64 full   length 16384 heads 32/32"] == everyone[:-1]
     assert asked["d 128 causal length 16384 heads 16/16 window 1024"] == ["ours", "flex"]
     assert asked["d 128 causal length  4096 heads 32/8"] == ["ours", "sdpa-flash", "sdpa-cudnn", "flex"]
+    assert asked["d 128 causal length  1920 heads 16/16 packed 16 from 128"] == ["ours", "sdpa-flash"]
 
 
 # ---- the report

@@ -247,10 +247,10 @@ def test_the_gradient_of_a_bias_that_rows_share_makes_no_array_of_all_scores(sha
 
 def test_rows_too_far_apart_for_32_bits_are_brought_together():
     from attn_course.gpu.arguments import mask_arguments
-    from attn_course.gpu.layout import FARTHEST, laid_out, packed
+    from attn_course.gpu.layout import FARTHEST, aligned, laid_out
 
     far = torch.empty(FARTHEST + 16).as_strided((1, 1, 2, 16), (0, 0, FARTHEST, 1))
-    assert packed(far).stride(-2) == 16
+    assert aligned(far).stride(-2) == 16
     lengths_first = torch.empty_strided((FARTHEST // 64, 1, 2, 64), (64, 64, FARTHEST, 1), device="meta")
     assert laid_out(lengths_first, 64).stride(-2) == 64
     mask = torch.empty_strided((1, 1, 2, 3), (0, 0, 1, FARTHEST), dtype=torch.bool, device="meta")

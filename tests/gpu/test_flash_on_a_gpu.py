@@ -98,12 +98,17 @@ def test_a_step_of_absorbed_latent_attention(heads, q_len, kv_len):
 @pytest.mark.core
 def test_packed_sequences_see_themselves_alone():
     lengths = [100, 1, 0, 513, 64]
-    query, key, value = (torch.randn(sum(lengths), 4, 64, device="cuda", dtype=BF16) for _ in range(3))
+    options = {"is_causal": True, "enable_gqa": True}
+    leaves = [torch.randn(sum(lengths), heads, 64, device="cuda", dtype=BF16).requires_grad_() for heads in (4, 2, 2)]
+    doubles = [leaf.detach().double().requires_grad_() for leaf in leaves]
     cu = torch.tensor([0, *lengths], device="cuda").cumsum(0).int()
-    found = attention_varlen(query, key, value, cu, cu, max_seqlen_q=513, max_seqlen_k=513, is_causal=True)
-    parts = zip(*(part.double().split(lengths) for part in (query, key, value)), strict=True)
-    wanted = [attention(*(one.transpose(0, 1) for one in part), is_causal=True, backend="eager").transpose(0, 1) for part in parts]
-    assert relative_error(found, wide(torch.cat(wanted))) < GATES[BF16]
+    found = attention_varlen(*leaves, cu, cu, max_seqlen_q=513, max_seqlen_k=513, **options)
+    parts = zip(*(part.split(lengths) for part in doubles), strict=True)
+    alone = [attention(*(one.transpose(0, 1) for one in part), backend="eager", **options).transpose(0, 1) for part in parts]
+    wanted, upstream = torch.cat(alone), torch.randn_like(found)
+    gradients = [torch.autograd.grad(out, of, upstream.to(out)) for out, of in ((found, leaves), (wanted, doubles))]
+    for one, other in zip((found, *gradients[0]), (wanted, *gradients[1]), strict=True):
+        assert relative_error(one, wide(other)) < GATES[BF16]
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, FP32])
@@ -182,11 +187,11 @@ def test_compiled_it_gives_the_same_gradients():
 
 def test_opcheck_finds_nothing_in_the_operators():
     tensors = inputs(113, 203, 4, 2, 64, 64, FP16)
-    rest = (None, None, None, None, -2, 90, 0.125, 3.0)
+    rest = (None, None, None, None, None, -2, 90, 0.125, 3.0, None)
     results = flash_operators.flash_forward(*tensors, *rest)
     checks = ("test_schema", "test_faketensor")
     torch.library.opcheck(flash_operators.flash_forward, (*tensors, *rest), test_utils=checks)
-    backward = (torch.ones_like(results[0]), None, *results, *tensors, *rest, False)
+    backward = (torch.ones_like(results[0]), None, *results, *tensors, *rest, [True, True, False])
     torch.library.opcheck(flash_operators.flash_backward, backward, test_utils=checks)
 
 

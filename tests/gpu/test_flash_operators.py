@@ -12,27 +12,29 @@ from attn_course.gpu.flash import flash_attention
 from tests.gpu.support import interpreted, needs_triton
 
 
-def four_axes(requires_grad=True):
+def four_axes(requires_grad=True, batch=2):
     generator = torch.Generator().manual_seed(3)
-    shapes = [(2, 2, 9, 5), (2, 1, 11, 5), (2, 1, 11, 3), (1, 2, 1, 11)]
+    shapes = [(batch, 2, 9, 5), (batch, 1, 11, 5), (batch, 1, 11, 3), (1, 2, 1, 11)]
     return [torch.randn(shape, generator=generator).requires_grad_(requires_grad) for shape in shapes]
 
 
 class TestInterpreted:
     pytestmark = [needs_triton, interpreted]  # noqa: RUF012 -- pytest wants a list
 
-    @pytest.mark.parametrize("with_bias", [False, True])
-    def test_opcheck_finds_nothing_in_the_forward_operator(self, with_bias):
+    @pytest.mark.parametrize("kind", ["plain", "bias", "packed"])
+    def test_opcheck_finds_nothing_in_the_forward_operator(self, kind):
         from attn_course.gpu.flash_operators import flash_forward
 
-        query, key, value, bias = four_axes()
-        arguments = (query, key, value, bias if with_bias else None, None, None, None, -2, 0, 0.4, 3.0)
+        *tensors, bias = four_axes(batch=1 if kind == "packed" else 2)
+        starts = torch.tensor([[9, 11], [0, 0], [2, 9], [9, 11]]).int() if kind == "packed" else None
+        bias, longest = bias if kind == "bias" else None, [7, 9] if kind == "packed" else None
+        arguments = (*tensors, bias, None, None, None, starts, -2, 0, 0.4, 3.0, longest)
         torch.library.opcheck(flash_forward, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
 
     def test_opcheck_finds_nothing_in_the_backward_operator(self):
         from attn_course.gpu.flash_operators import flash_backward, flash_forward
 
-        inputs = (*four_axes(requires_grad=False), None, None, None, -2, 0, 0.4, 3.0)
+        inputs = (*four_axes(requires_grad=False), None, None, None, None, -2, 0, 0.4, 3.0, None)
         results = flash_forward(*inputs)
         arguments = (torch.ones_like(results[0]), None, *results, *inputs, [True, True, True])
         torch.library.opcheck(flash_backward, arguments, test_utils=("test_schema", "test_faketensor"))

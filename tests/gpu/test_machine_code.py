@@ -26,6 +26,7 @@ NAMES = [
     *[f"{kernel}:{d}:{kind}:bf16" for kernel in KERNELS for d in (64, 128, 256) for kind in ("causal", "float")],
     *[f"backward_mask:{d}:float:bf16" for d in (128, 256)],
     "forward:128:causal:fp16",
+    *[f"{kernel}:128:packed:bf16" for kernel in KERNELS],
     *[f"backward_key_value:{d}:causal:fp16" for d in (64, 128)],
     "forward:88:causal:fp16",  # a row of 88 features does not begin at a multiple of 16
     *[f"decode16:{kind}:bf16" for kind in ("64:full", "128:full", "128:bool")],
@@ -37,6 +38,7 @@ SMALLER = [  # cards and their tiles that fill the memory most
     "backward_key_value:128:causal:fp16:75",
 ]
 ONES = [f"{kernel}:8:ones:fp16" for kernel in (*KERNELS, "backward_mask", "decode16")]
+ONES += [f"{kernel}:8:packed_ones:fp16" for kernel in (*KERNELS, "decode16")]
 # Registers that are spilled once in a program, outside of the loops; and the one kernel whose loop over the edges spills: at 256
 # features two sums of 64 x 256 numbers and two blocks fill the registers, and smaller blocks spill as well (docs/gpu_notes.md).
 SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 34, "backward_query:256:float:bf16": 4, "forward:256:float:bf16": 22,
@@ -48,12 +50,14 @@ SPILLS_IN_LOOPS = {
 }
 INSTRUCTIONS = {  # of a whole tile and of one at an edge; in decoding there is no difference
     "forward:64:causal:bf16": (300, 470),
-    "forward:128:causal:bf16": (350, 540),
+    **dict.fromkeys(["forward:128:causal:bf16", "forward:128:packed:bf16"], (350, 540)),
     "forward:128:causal:fp16": (350, 540),
     **dict.fromkeys(["backward_key_value:64:causal:bf16", "backward_key_value:64:causal:fp16"], (325 if NEWER else 405, 660)),
-    **dict.fromkeys(["backward_key_value:128:causal:bf16", "backward_key_value:128:causal:fp16"], (260 if NEWER else 290, 415)),
+    **dict.fromkeys(
+        [f"backward_key_value:128:{kind}" for kind in ("causal:bf16", "causal:fp16", "packed:bf16")], (260 if NEWER else 290, 415)
+    ),
     "backward_query:64:causal:bf16": (265, 425),
-    "backward_query:128:causal:bf16": (310, 510),
+    **dict.fromkeys(["backward_query:128:causal:bf16", "backward_query:128:packed:bf16"], (310, 510)),
     "decode16:64:full:bf16": (285,),
     "decode16:128:full:bf16": (395,),
     "latent16:512:full:bf16": (400,),

@@ -52,6 +52,7 @@ CLAIM = re.compile(
     r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:1[12][^>]*>([^<]*)</text>'
 )
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
+QUOTED = re.compile(r"""(?<!\w)(["'])\b([^"']*)\1""")
 CLAUSE = re.compile(r"[:;] |, (?:so|and|but) ")  # behind which a claim goes on
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
@@ -70,6 +71,8 @@ BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
 LETTERS, COLUMNS, LARGE = 62, 75, 60  # in a line of words, of code, of print that is large
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
+END = "\N{WORD JOINER}"  # of a formula, which a line does not part from what is behind it
+ENDS = re.compile(rf'(<span class="math inline">(?:(?!<span class="math)[^{END}])*{END}</span>[.,;:?!)]+)', re.DOTALL)
 WORDS = re.compile(r"<(?:p|li)>(.*?)</(?:p|li)>", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
 REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
@@ -295,7 +298,7 @@ class Deck:
         self._alive.add(label)
         values, keys = values_of(life.formula, life.givens), keys_of(life.givens)
         sizes, chains = [_count(values[keys[one.name]]) for one in life.inputs], life.forms[0].chains
-        small = 0 < sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
+        small = sum(sizes) <= NUMBERS and sum(size > 1 for size in sizes) <= TABLES
         letters = len(chains) == 1 and len(chains[0].letters) <= 2  # else there is a table for each of the others
         return [_without_sections(card(life))] if small and letters else []
 
@@ -366,11 +369,11 @@ class Deck:
         def formula(latex: str, options: dict[str, Any]) -> str:
             if options["display_mode"] and not small:
                 return block(latex, self._typeset, {})
-            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small)
+            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small) + END * (len(latex) <= LARGE)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
-        return re.sub(r"(</span>)(?=[.,;:?!)])", "\\1\N{WORD JOINER}", reader.render(IN_MARKDOWN.sub(r"\g<words>", text)))
+        return ENDS.sub(r'<span class="whole">\1</span>', reader.render(IN_MARKDOWN.sub(r"\g<words>", text))).replace(END, "")
 
     # ---- The page
     def page(self) -> str:
@@ -666,7 +669,7 @@ def _curly(claim: str) -> str:
     >>> _curly('No sentence joins "curious" &amp; the cat')
     'No sentence joins “curious” &amp; the cat'
     """
-    return escape(re.sub(r"""(["'])\b([^"']*)\1""", r"“\2”", unescape(claim)))
+    return escape(QUOTED.sub(r"“\2”", unescape(claim)))
 
 
 def _claimed(html: str) -> tuple[str, str, str]:
@@ -674,9 +677,10 @@ def _claimed(html: str) -> tuple[str, str, str]:
     if found := re.match(r'<img [^>]*data-claim="([^"]+)"', html):
         return found[1], html, ""
     if found := CAPTION.search(html):
-        claim, more = found[1].removesuffix("."), found[2] or ""
+        said, more = QUOTED.sub(r"“\2”", found[1].replace("&#x27;", "'")), found[2] or ""
+        claim = said.removesuffix(".")
         if len(MARKUP.sub("", claim)) > NAMED:
-            claim, rest = [*CLAUSE.split(found[1], maxsplit=1), ""][:2]
+            claim, rest = [*CLAUSE.split(said, maxsplit=1), ""][:2]
             more = f"{rest[:1].upper()}{rest[1:]} {more}".strip()
         if len(MARKUP.sub("", claim)) <= NAMED:
             return claim, html.replace(found[0], ""), more

@@ -197,7 +197,9 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert question.body.index("42") < question.body.index("Yes, it does")
     assert 'data-viewBox="0 22.07 400 127.93"' in picture.body
     assert [first.body.count("</b> f"), second.body.count("</b> f")] == [2, 2], "of the same height"
-    assert second.body.strip().startswith('<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    <b class="k">def</b> f2')
+    assert second.body.strip().startswith(
+        '<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    <b class="k">def</b> f2'
+    )
     assert [machine.title, "figcaption" in machine.body, machine.said] == ["Keys answer", False, ["And more."]]
 
 
@@ -249,8 +251,8 @@ def test_no_slide_scrolls_or_is_drawn_smaller_and_all_begin_on_one_line(lesson: 
             assert [seen["scrolls"], seen["spills"], seen["size"] >= 1, round(seen["top"])] == ["", False, True, 143], (place, seen)
             assert set(seen["text"]) <= {34, 44}, (place, seen)
             title, hint = page.evaluate(
-                "[Reveal.getCurrentSlide().querySelector('h2').textContent,"
-                " Array.from(Reveal.getCurrentSlide().querySelectorAll('.fragment pre'), (one) => getComputedStyle(one, '::after').content)]"
+                "[document.querySelector('.present h2').textContent,"
+                " Array.from(document.querySelectorAll('.present .fragment pre'), (one) => getComputedStyle(one, '::after').content)]"
             )
             assert title == title.strip()
             assert set(hint) <= {'"press → to see"'}, "an empty frame says what it waits for"

@@ -1,12 +1,16 @@
 // Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print and numbers, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.2, MARGIN = 24, BROKEN = 0.75, BOTTOM = 720 - 42;
+const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.5, MARGIN = 24, BROKEN = 0.75, SMALL = 0.75, BOTTOM = 720 - 42;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);
   Object.assign(body.style, { zoom: 1, flexDirection: "row" });
   if (room < BROKEN * body.offsetWidth) body.style.flexDirection = "column";
   body.style.zoom = Math.min(1, room / body.offsetWidth);
+}
+function shrink(formula) { // one of a table, to the width of its cell
+  formula.style.zoom = 1;
+  formula.style.zoom = Math.min(1, (0.99 * formula.closest("td").clientWidth) / formula.offsetWidth);
 }
 function fill(one, most) { // one line of numbers takes the width that there is
   Object.assign(one.style, { zoom: 1, width: "max-content" });
@@ -21,15 +25,22 @@ function fit(section) {
   Object.assign(body.style, { overflowY: "", zoom: 1 });
   body.querySelectorAll(".alv-side").forEach((one) => one.classList.toggle("same", one.nextSibling?.firstChild.textContent === "="));
   const tall = BOTTOM - body.offsetTop;
-  let { scale, most, tight } = section.fitted ||= { scale: section.querySelector(".attn-panels") ? MOST : 1, most: NUMBERS, tight: false };
-  for (; ; tight ? (most > 1 ? (most -= 0.1) : (scale *= 0.97)) : (tight = true)) {
-    section.fitted = { scale, most, tight };
-    body.classList.toggle("tight", tight);
+  let { scale, most, step } = section.fitted ||= { scale: section.querySelector(".attn-panels") ? MOST : 1, most: NUMBERS, step: 0 };
+  for (; ; step < 2 ? step++ : most > 1 ? (most -= 0.1) : (scale *= 0.97)) {
+    section.fitted = { scale, most, step };
+    body.classList.toggle("large", step < 1);
+    body.classList.toggle("tight", step > 1);
     Object.assign(body.style, { zoom: scale, height: `${tall / scale}px` });
     body.querySelectorAll(".eq").forEach(narrow);
-    section.querySelectorAll("table:not(.attn-explorable *, .plan)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
+    section.querySelectorAll(".end td:nth-child(2) .katex").forEach(shrink);
+    section.querySelectorAll("table:not(.attn-explorable *, .plan, .end *)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
     if (!section.matches(".alive")) most = 1;
     else body.querySelectorAll(".alv-given, .alv-sides, .alv-formula").forEach((one) => fill(one, one.matches(".alv-formula") ? 1 : most));
+    const [eq, sides] = [".eq", ".alv-sides"].map((part) => body.querySelector(part));
+    if (eq && sides?.style.zoom < SMALL) { // numbers that the last row cannot read
+      section.classList.replace("alive", "equation");
+      body.replaceChildren(...body.querySelectorAll(":scope > p"), eq);
+    }
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;
     if (scale < LEAST / 0.97) {

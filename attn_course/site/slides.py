@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ CLAIM = re.compile(
     r'<text (?:x="[\d.]+" y="|transform="translate\([\d.]+ )([\d.]+)[^>]*font-weight:700;font-size:1[12][^>]*>([^<]*)</text>'
 )
 CAPTION = re.compile(r"<figcaption>(?:The machine of attention\. )?(.*?)(?:(?<=\w\w\.) (.*?))?</figcaption>", re.DOTALL)
+QUOTED = re.compile(r"""(?<!\w)(["'])\b([^"']*)\1""")
+CLAUSE = re.compile(r"[:;] |, (?:so|and|but) ")  # behind which a claim goes on
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
 MARKUP = re.compile(r"<[^>]*>")
@@ -68,12 +71,22 @@ BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
 LETTERS, COLUMNS, LARGE = 62, 75, 60  # in a line of words, of code, of print that is large
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
+END = "\N{WORD JOINER}"  # of a formula, which a line does not part from what is behind it
+ENDS = re.compile(rf'(<span class="math inline">(?:(?!<span class="math)[^{END}])*{END}</span>[.,;:?!)]+)', re.DOTALL)
+WORDS = re.compile(r"<(?:p|li)>(.*?)</(?:p|li)>", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
 REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
 CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays in one line
 HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
 NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
-FORMULA, ROW = 200, 71  # pixels of an equation, of a row of a table
+STRUT = re.compile(r'class="katex-strut" style="height:([\d.]+)em')
+ZERO = "\N{ZERO WIDTH SPACE}"
+EM, LONGEST = 61, 45  # pixels of a letter of an equation; letters of the longest that stands in a line
+ROW, CELL = 71, 24  # pixels of a row of a table; most letters of a cell in one line
+ROWS, NOTED = 4, 3  # most rows of the last table; the lines between its columns, if it has no notes
+
+
+_typesetter = cache(Typesetter)  # one for all decks: a process with an engine for each may never end
 
 
 @dataclass
@@ -118,12 +131,18 @@ class Slide:
     def room(self) -> int:
         """How high its words and code may be: what is drawn takes the whole width first."""
         drawn = [part for part in self.shown if _is_picture(part)]
-        return min([ROOM - FORMULA * (self.kind == "equation"), *map(_room_above, drawn)])
+        return min([ROOM - sum(map(_formula, self.shown)) * (self.kind == "equation"), *map(_room_above, drawn)])
 
     @property
     def asks(self) -> bool:
         """Whether it is a question alone."""
         return self.opening.endswith("?")
+
+    def uncovered(self) -> list[str]:
+        """Give away what waits for the next key, to a slide of its own."""
+        waits = [part for part in self.shown if part.startswith(_later("")[:-6])]
+        self.shown = [part for part in self.shown if part not in waits]
+        return [part.removeprefix(_later("")[:-6]).removesuffix("</div>") for part in waits]
 
     def only_say(self) -> None:
         """Show no words that open a section: they are said."""
@@ -138,7 +157,7 @@ class Deck:
         """Read the notebook `book`."""
         self.lesson, self.slides = lesson, list[Slide]()
         self.title, self._section, self._heading, self._lead, self._ask, self._claim, self._paragraph = ("",) * 7
-        self._typeset, self._alive = Typesetter(), set[str]()
+        self._typeset, self._alive = _typesetter(), set[str]()
         for cells in _sections(book["cells"]):
             texts = [_text(cell) for cell in cells if cell["cell_type"] == "markdown"]
             self._key = r"\boxed" if any(r"\boxed" in text for text in texts) else r"\tag"  # else the first with a number
@@ -160,7 +179,7 @@ class Deck:
                 continue
             if slide.kind == "idea" and not slide.asks:  # words alone
                 if slide.heading == slide.section and 1 < slide.code.count("\n") < LINES:
-                    slide.shown.append(_pre(slide.code))
+                    slide.shown.append(_program(slide.code))
                 else:
                     slide.only_say()
                     self.slides[-1].said += slide.notes
@@ -187,7 +206,10 @@ class Deck:
             text = text[found.end() :]
             if self.slides and self.slides[-1].kind == "end":
                 first, *others = sorted(_blocks(text), key=lambda part: not part.startswith(("-", "|")))
-                self.slides[-1].shown.append(self.html(first))
+                for place, part in enumerate(_halves(first)):
+                    if place:
+                        self._open(found)
+                    self.slides[-1].shown.append(self.html(part))
                 self.slides[-1].said += others
                 return
             if found[3] == SPOT and (fold := FOLD.search(text)) and "**Predict**" not in text:
@@ -211,7 +233,10 @@ class Deck:
             told, more = _first_sentences(answer, TOLD)
             slide, words = self.slides[-1], self.html(told)
             asked = next(slide for slide in reversed(self.slides) if slide.kind != "picture")
-            if asked is slide or 'class="fragment"' in asked.body:
+            if asked is slide and any("<pre" in part for part in slide.shown) and slide.tall + _tall(words) > ROOM:
+                self._add("picture", *slide.uncovered(), words)
+                slide = self.slides[-1]
+            elif asked is slide or 'class="fragment"' in asked.body:
                 asked.shown.append(_later(words))
             elif slide.tall + _tall(words) <= slide.room:
                 slide.shown.insert(0 if any(map(_is_picture, slide.shown)) else len(slide.shown), words)
@@ -321,13 +346,13 @@ class Deck:
         for part in _parts(code, ROOM - _tall(lead)):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
-            self._add("picture", lead, _pre(part, *again))
+            self._add("picture", lead, _program(part, *again))
             lead, before = "", f"{before}\n{part}"
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
         """What was printed waits for the next key, and what was drawn, or print for which there is no room, for the next slide."""
         code, asked = _code(cell), self.html(self._ask)
-        seen = [_pre(code)] if POINTS.search(self._ask) and code.count("\n") < LINES else []
+        seen = [_program(code)] if POINTS.search(self._ask) and code.count("\n") < LINES else []
         now = [html for html in shown if html not in pictures]
         self._ask = ""
         if seen and sum(map(_tall, [asked, *seen, *now])) + 2 * LINE > ROOM:
@@ -344,11 +369,11 @@ class Deck:
         def formula(latex: str, options: dict[str, Any]) -> str:
             if options["display_mode"] and not small:
                 return block(latex, self._typeset, {})
-            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small)
+            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small) + END * (len(latex) <= LARGE)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
-        return str(reader.render(IN_MARKDOWN.sub(r"\g<words>", text)))
+        return ENDS.sub(r'<span class="whole">\1</span>', reader.render(IN_MARKDOWN.sub(r"\g<words>", text))).replace(END, "")
 
     # ---- The page
     def page(self) -> str:
@@ -479,6 +504,15 @@ def _asking(text: str) -> tuple[str, str]:
     return " ".join(sentences[:at]), " ".join(told[at:])
 
 
+def _halves(text: str) -> list[str]:
+    """A table of many rows, or of some with notes, in two with its head over both."""
+    head, rule, *rows = text.split("\n") if text.startswith("|") else ["", ""]
+    if len(rows) <= ROWS - (head.count("|") > NOTED):
+        return [text]
+    half = -(-len(rows) // 2)
+    return ["\n".join([head, rule, *part]) for part in (rows[:half], rows[half:])]
+
+
 def _leading(text: str) -> str:
     """Return the last sentence of a paragraph if it leads to what comes next."""
     last = SENTENCE.split(" ".join(text.split()))[-1]
@@ -525,15 +559,40 @@ def _later(html: str) -> str:
     return f'<div class="fragment">{html}</div>'
 
 
-def _pre(text: str, *again: str) -> str:
-    """Lines of code or print: one that is too long goes on further in, and short brackets are not broken. `again`: lines that were seen."""
+def _pre(text: str, *again: str, kinds: dict[int, str] | None = None) -> str:
+    """Lines of code or print: one that is too long goes on further in, and short brackets are not broken.
 
-    def line(text: str, kind: str = "") -> str:
-        whole = CLOSE.sub(r"<i>\g<0></i>", escape(text))
-        return f'<span{kind} style="--in:{len(text) - len(text.lstrip())}">{whole}</span>'
+    `again`: lines that were seen. `kinds`: the colour of each letter that has one.
+    """
 
-    lines = [line(each, ' class="again"') for each in again] + [line(each) for each in text.rstrip().split("\n")]
+    def line(text: str, start: int, kind: str = "") -> str:
+        html, last, whole = "", "", [found.span() for found in CLOSE.finditer(text)]
+        for at, letter in enumerate(text):
+            now = (kinds or {}).get(start + at, "")
+            edges = "<i>" * any(at == a for a, _ in whole), "</i>" * any(at == b for _, b in whole)
+            if now != last or any(edges):
+                html += "</b>" * bool(last) + edges[1] + edges[0] + (f'<b class="{now}">' if now else "")
+            html, last = html + escape(letter), now
+        html += "</b>" * bool(last) + "</i>" * any(len(text) == b for _, b in whole)
+        return f'<span{kind} style="--in:{len(text) - len(text.lstrip())}">{html}</span>'
+
+    lines, start = [line(each, -9999, ' class="again"') for each in again], 0
+    for each in text.rstrip().split("\n"):
+        lines.append(line(each, start))
+        start += len(each) + 1
     return f"<pre>{''.join(lines)}</pre>"
+
+
+def _program(code: str, *again: str) -> str:
+    """Code in the colours of its words: k is a keyword, s a string, c a remark."""
+    from pygments.lexers.python import PythonLexer
+    from pygments.token import Comment, Keyword, Operator, String
+
+    kinds, of = {}, {"k": (Keyword, Operator.Word), "s": (String,), "c": (Comment,)}
+    for start, token, text in PythonLexer(stripnl=False, ensurenl=False).get_tokens_unprocessed(code):
+        kind = next((kind for kind, tokens in of.items() if any(token in each for each in tokens)), "")
+        kinds.update(dict.fromkeys(range(start, start + len(text)), kind) if kind else {})
+    return _pre(code, *again, kinds=kinds)
 
 
 def _parts(code: str, most: int) -> list[str]:
@@ -566,11 +625,21 @@ def _high(code: str) -> int:
 def _tall(html: str) -> int:
     """About how high code or paragraphs are, in pixels; an empty line of code is half as high as another."""
     if "<tr>" in html:
-        return ROW * html.count("<tr>")
+        rows = [max(len(_read_out(cell)) for cell in row.split("</t")) for row in html.split("<tr>")[1:]]
+        return sum(ROW + LINE * (letters > CELL) for letters in rows)
     if "<pre" in html:
         lines = [len(_read_out(line)) for line in LINES_OF.findall(html)]
         return FRAME + round(sum(CODE * max(0.5, -(-line // COLUMNS)) for line in lines))
-    return sum(-(-len(_read_out(text)) // LETTERS) * LINE + BETWEEN for text in html.split("<p>")[1:])
+    return _formula(html) + sum(-(-len(_read_out(text)) // LETTERS) * LINE + BETWEEN for text in WORDS.findall(html))
+
+
+def _formula(html: str) -> int:
+    """About how high displayed equations are: the parts of a long one stand below each other."""
+    high = 0
+    for equation in html.split('<div class="eq">')[1:]:
+        parts = [max(map(float, STRUT.findall(part)), default=1) for part in equation.split('<div class="eq-part">')[1:]]
+        high += round(EM * (sum(parts) if len(_read_out(equation).replace(ZERO, "").split()[0]) > LONGEST else max(parts))) + FRAME
+    return high
 
 
 def _read_out(html: str) -> str:
@@ -580,7 +649,7 @@ def _read_out(html: str) -> str:
 
 def _drawn(words: str, svg: str) -> str:
     """A plot without its title, which is what it claims: the slide has it."""
-    claim = " ".join(found[2] for found in CLAIM.finditer(svg))
+    claim = _curly(" ".join(found[2] for found in CLAIM.finditer(svg)))
     if claim:
         top = max(float(found[1]) for found in CLAIM.finditer(svg)) + 5
 
@@ -594,14 +663,24 @@ def _drawn(words: str, svg: str) -> str:
     return f'<img alt="{words}" data-claim="{claim}" data-{size[0] if size else ""} src="data:image/svg+xml,{quote(svg)}">'
 
 
+def _curly(claim: str) -> str:
+    """A claim as HTML that may stand in an attribute.
+
+    >>> _curly('No sentence joins "curious" &amp; the cat')
+    'No sentence joins “curious” &amp; the cat'
+    """
+    return escape(QUOTED.sub(r"“\2”", unescape(claim)))
+
+
 def _claimed(html: str) -> tuple[str, str, str]:
     """What a picture claims, or a card asks, the picture without it, and what else its caption says."""
     if found := re.match(r'<img [^>]*data-claim="([^"]+)"', html):
         return found[1], html, ""
     if found := CAPTION.search(html):
-        claim, more = found[1].removesuffix("."), found[2] or ""
+        said, more = QUOTED.sub(r"“\2”", found[1].replace("&#x27;", "'")), found[2] or ""
+        claim = said.removesuffix(".")
         if len(MARKUP.sub("", claim)) > NAMED:
-            claim, _, rest = found[1].partition(": ")
+            claim, rest = [*CLAUSE.split(said, maxsplit=1), ""][:2]
             more = f"{rest[:1].upper()}{rest[1:]} {more}".strip()
         if len(MARKUP.sub("", claim)) <= NAMED:
             return claim, html.replace(found[0], ""), more

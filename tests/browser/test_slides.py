@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.site.slides import Deck, _code, _high, _is_picture, _parts, _pre, write_slides
+from attn_course.site.slides import Deck, _claimed, _code, _drawn, _halves, _high, _is_picture, _parts, _pre, _program, write_slides
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ LOOK = """() => {
              spills: body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1,
              code: Array.from(body.querySelectorAll('pre'), (one) =>
                  Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
-             text: Array.from(body.querySelectorAll('p:not(.attn-explorable *), li'), (one) =>
+             text: Array.from(body.querySelectorAll(':is(p, li):not(.attn-explorable *)'), (one) =>
                  Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
              margin: slide.matches('.question') ? body.querySelector('p').getBoundingClientRect().left
                  - document.querySelector('.navigate-left').getBoundingClientRect().right : 99,
@@ -142,8 +142,8 @@ def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_cod
     _, wide, program = deck.slides
     assert wide.body.index("opens the section") < wide.body.index("<svg")
     assert program.body.endswith(
-        '<span style="--in:0">def work():</span><span style="--in:4">    x = 1</span>'
-        '<span style="--in:0"></span><span style="--in:4">    return x</span></pre>'
+        '<span style="--in:0"><b class="k">def</b> work():</span><span style="--in:4">    x = 1</span>'
+        '<span style="--in:0"></span><span style="--in:4">    <b class="k">return</b> x</span></pre>'
     )
     assert "one more" in "".join(program.notes)
 
@@ -196,13 +196,66 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert ["42" in question.body, "<img" in question.body] == [True, False]
     assert question.body.index("42") < question.body.index("Yes, it does")
     assert 'data-viewBox="0 22.07 400 127.93"' in picture.body
-    assert [first.body.count("def f"), second.body.count("def f")] == [2, 2], "of the same height"
-    assert second.body.strip().startswith('<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    def f2')
+    assert [first.body.count("</b> f"), second.body.count("</b> f")] == [2, 2], "of the same height"
+    assert second.body.strip().startswith(
+        '<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    <b class="k">def</b> f2'
+    )
     assert [machine.title, "figcaption" in machine.body, machine.said] == ["Keys answer", False, ["And more."]]
 
 
 def test_parts_of_code_that_do_not_stand_together_on_a_slide_stay_apart():
     assert _parts("a = 1\n\nb = 2", _high("a = 1")) == ["a = 1", "b = 2"]
+
+
+def test_a_title_keeps_the_words_behind_a_quote_and_a_long_caption_gives_it_its_first_clause():
+    plot = _drawn("A line.", PLOT.replace("It falls", 'No sentence joins "curious" with the cat'))
+    assert _claimed(plot)[0] == "No sentence joins “curious” with the cat"
+    caption = f"The softmax stands between scores and values, so {'very ' * 20}many numbers have to be made."
+    title, picture, more = _claimed(f"<figure><svg></svg><figcaption>{caption}</figcaption></figure>")
+    assert [title, "figcaption" in picture, more[:9]] == ["The softmax stands between scores and values", False, "Very very"]
+
+
+def test_what_came_out_and_leaves_no_room_for_its_answer_goes_with_it_to_the_next_slide():
+    cells = [
+        markdown("# 02 A lesson\n\nShort words.\n\nMore."),
+        markdown("## 2.1 First\n\nShort.\n\n**Predict** the lines."),
+        code("show()", "predicted", printed="\n".join(["a line that is longer than thirty letters"] * 12)),
+        markdown("<details><summary>What came out</summary>\n\nAll are alike.\n\n</details>", "answer"),
+    ]
+    _, question, seen = Deck({"cells": cells}, "toy").slides
+    assert ["fragment" in question.body, "fragment" in seen.body] == [False, False]
+    assert seen.body.index("a line") < seen.body.index("All are alike")
+
+
+def test_code_has_colours_and_a_long_table_becomes_two():
+    assert _program('if x: "a"  # b') == (
+        '<pre><span style="--in:0"><b class="k">if</b> x: <b class="s">&quot;a&quot;</b>  <b class="c"># b</b></span></pre>'
+    )
+    rows = [f"| {n} | $x$ |" for n in range(5)]
+    assert _halves("\n".join(["| a | b |", "|---|---|", *rows]))[1] == "\n".join(["| a | b |", "|---|---|", *rows[3:]])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("lesson", ["gradients", "self_attention", "linear"])
+def test_no_slide_scrolls_or_is_drawn_smaller_and_all_begin_on_one_line(lesson: str, tmp_path: Path):
+    write_slides(ROOT, lesson, tmp_path)
+    with open_page(required_browser(), tmp_path / "profile") as browser:
+        page = browser.page
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.goto((tmp_path / f"{lesson}.html").as_uri())
+        page.wait_for_function("window.Reveal?.isReady()")
+        page.evaluate("document.fonts.ready")
+        for place in range(1, page.evaluate("Reveal.getTotalSlides()")):
+            page.evaluate(f"Reveal.slide({place})")
+            seen = page.evaluate(LOOK)
+            assert [seen["scrolls"], seen["spills"], seen["size"] >= 1, round(seen["top"])] == ["", False, True, 143], (place, seen)
+            assert set(seen["text"]) <= {34, 44}, (place, seen)
+            title, hint = page.evaluate(
+                "[document.querySelector('.present h2').textContent,"
+                " Array.from(document.querySelectorAll('.present .fragment pre'), (one) => getComputedStyle(one, '::after').content)]"
+            )
+            assert title == title.strip()
+            assert set(hint) <= {'"press → to see"'}, "an empty frame says what it waits for"
 
 
 @pytest.mark.browser

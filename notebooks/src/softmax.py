@@ -2,18 +2,18 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with
-# the sum 1. Of countless ways, standard attention, language models and the physics of heat all raise
-# $e$ to the power of the score. **Why $e^z$?** First we find that one wish leaves no other way. Then we ask what tiny weights cost in
-# training, and which loss spares us that.
+# the sum 1. Of countless ways, standard attention, language models and the physics of heat all turn each score $z$ into the amount $e^z$.
+# **Why $e^z$?** First we find that one wish leaves no other choice. Then we ask what tiny weights cost in training, and which loss
+# spares us that.
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 57 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 52 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to each token? Lesson {lesson}`start` scored the tokens and
-# halved the scores. Each token got the amount $e^z$ for its score $z$, and its share of all amounts was its weight:
+# In `the cat sat because it was tired`, how much attention should "it" give to each token? Lesson {lesson}`start` scored the tokens, and
+# halved the scores to those below. Each token gets the amount $e^z$ for its score $z$, and its share of all amounts is its weight:
 
 # %% id="first"
 import numpy as np
@@ -59,23 +59,21 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we wish that
-# **only leads count**: the ratio of two weights may depend only on the lead of one token over the other, not on a third. If token $i$ leads
-# token $j$ by $x = z_i - z_j$, its weight must be $f(x)$ times that of $j$, with one positive function $f$ for all pairs and scores. "Cat"
-# leads "because" by 4, and "because" leads "it" by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we wish that **only leads count**: a number
+# added to all scores must change no weight. With an amount from each score alone, as here, the ratio of two weights then depends only on
+# the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs. "Cat" leads "because" by 4, and "because" leads "it"
+# by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 
 # %% [markdown] id="powers"
-# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$.
-# So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no weight jumps, for all $x$ (Cauchy,
-# 1821).
+# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$. A
+# lead of $-x$ has the factor $1 / f(x)$. So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no
+# weight jumps, for all $x$ (Cauchy, 1821).
 
 # %% [markdown] id="temperature"
-# To add two leads we needed three tokens. For two alone the factor $1 + x$ for leads $x \ge 0$ would do: 2 for a lead of 1, and 3 for 2.
-# But three with the scores 2, 1 and 0 refute it, as 3 is not $2 \cdot 2$. The factors fix all ratios of weights, and the sum 1 fixes the
-# weights. So **softmax is the only continuous way to weigh three tokens or more by leads**, up to the base $a$. If higher scores are to
-# win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
+# The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
+# amount from each score**, up to the base $a$. If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
@@ -100,8 +98,8 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
     print(f"{name:7}", shares.round(3))
 
 # %% [markdown] id="shift"
-# All plain exponentials overflow. After the subtraction the weights are right up to rounding, because a number $c$ added to every score
-# leaves all leads as they were. With $\mathbf{1} = (1, \ldots, 1)$
+# All plain exponentials overflow. After the subtraction the weights are right up to rounding, because all leads stayed. With
+# $\mathbf{1} = (1, \ldots, 1)$ and any number $c$
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -109,18 +107,14 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix a row belongs to one query, so maximum and sum run along the last axis:
-
-# %% id="own-code"
-import numpy as np
+# The folded `weights_of` does this for each row of a matrix.
 
 
+# %% id="own-code" tags=["hide-input"]
 def weights_of(scores):
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return terms / terms.sum(axis=-1, keepdims=True)
 
-
-print(weights_of(it).round(4))
 
 # %% [markdown] id="race"
 # ## A race, and a riddle
@@ -131,11 +125,12 @@ print(weights_of(it).round(4))
 # Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 
 # %% [markdown] id="race-start"
-# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or even
-# $(12, 0, 0)$. A network moves its parameters, but our steps move these scores directly, with the size 1 for cross-entropy, and 3 for the
-# squared error. We measure a slope by nudging a score up and down:
+# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or even $(12, 0, 0)$.
+# A network moves its parameters, but our steps move these scores directly, each by minus its slope, times 1 for cross-entropy and 3 for the
+# squared error, so that both begin alike from equal scores. The folded code nudges a score up and down to measure its slope, and prints how
+# far the first step moves the third score:
 
-# %% id="slopes-code"
+# %% id="slopes-code" tags=["hide-input"]
 truth = np.array([0.0, 0.0, 1.0])
 losses = {  # with the size of its steps
     "cross-entropy": (1, lambda s: -np.log(s[2])),
@@ -151,14 +146,14 @@ def slopes(loss, scores):  # one for each of the three scores
 
 
 for name, (size, loss) in losses.items():
-    for first in (0.0, 7.0, 12.0):
-        step = -size * slopes(loss, np.array([first, 0.0, 0.0]))[2]
-        print(f"{name}, from {first:2.0f}: the third score first moves by {step:.6f}")
+    starts = np.array([[first, 0.0, 0.0] for first in (0.0, 7.0, 12.0)])
+    equal, seven, twelve = (-size * slopes(loss, start)[2] for start in starts)
+    print(f"{name}: from 0 {equal:.2f}, from 7 {seven:.3f}, from 12 {twelve:.5f}")
+
 
 # %% [markdown] id="own-predict"
-# From equal scores it is a tie: both make the same step, and one is enough for half the weight. From 12 the squared error starts about 150
-# times more slowly than from 7, but its steps grow as the lead shrinks. **Predict** how many steps each loss needs from 7 and from 12 until
-# the third token has half the weight: a few, about a hundred, or about ten thousand?
+# From equal scores one step gives the third token more than half the weight. The steps of the squared error grow as the lead shrinks.
+# **Predict** how many steps each loss needs from 7 and from 12 to half the weight: a few, about a hundred, or about ten thousand?
 
 # %% id="own-race" tags=["predicted"]
 paths = {}
@@ -178,10 +173,9 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# So the squared error waits, and far longer from the start with the smaller weight. Why? We begin with cross-entropy, which won. Its
-# logarithm undoes the $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**,
-# $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
-# log-sum-exp**:
+# Why does the squared error wait, and far longer from the smaller weight? We begin with cross-entropy, which won. Its logarithm undoes the
+# $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the
+# chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -195,8 +189,8 @@ figures.race(paths)
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now to the squared error, which lost. Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the
-# *scores*. But a step moves scores, and the weights only follow.
+# Now to the squared error. Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the *scores*.
+# But a step moves scores, and the weights only follow.
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
@@ -214,12 +208,12 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 
 # %% [markdown] id="jacobian"
 # The other six pay in proportion to their weights. Why? Take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The
-# first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln s_i$ has the slope $\delta_{ij} -
-# s_j$. As the slope of $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
+# first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln s_i$ has the slope
+# $\delta_{ij} - s_j$. As the slope of $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
-# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny. This holds up the squared error.
+# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -235,7 +229,25 @@ check("softmax-derivative", my_formula)
 # ## Why the squared error waits
 #
 # A step needs the slope of a loss $L$ along each score $z_j$. We know its slopes along the weights, $g_i = \partial L / \partial s_i$, and
-# how each weight follows $z_j$. By the chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$.
+# how each weight follows $z_j$. By the chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$. With
+# {eq}`softmax-derivative` the term with $\delta_{ij}$ leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\bar g$:
+#
+# $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
+
+# %% [markdown] id="two-models"
+# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. With
+# $s = (0.5, 0.5)$ its slope along the second score is $-0.25$. Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and
+# $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 = 0.9702$, and the slope $0.01 \cdot (-0.99 - 0.9702) = -0.0196$,
+# 13 times smaller than before, because the weight 0.01 stands in front.
+
+# %% [markdown] id="riddle-solved"
+# So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
+# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.)
+
+# %% [markdown] id="own"
+# ## A loss of your own
+#
+# Which loss of $s_y$ makes up for the tiny weight in front? To try some, we need the last formula as code.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -244,32 +256,13 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# The term with $\delta_{ij}$ leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\sum_i s_i g_i$. So the function
-# returns `weights * (gradient - weights @ gradient)`.
+# It returns `weights * (gradient - weights @ gradient)`.
 
-# %% [markdown] id="by-hand"
-# With {eq}`softmax-derivative` the sum becomes
-#
-# $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
-
-# %% [markdown] id="two-models"
-# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. If
-# $s = (0.5, 0.5)$, the average of $g = (0.5, -0.5)$ is 0, and the slope along the second score $0.5 \cdot (-0.5 - 0) = -0.25$. Now let
-# the model be sure, and wrong, with $s = (0.99, 0.01)$ and $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 =
-# 0.9702$, and the slope $0.01 \cdot (-0.99 - 0.9702) = -0.0196$. The slopes along the weights have doubled, yet that along the score is 13
-# times smaller, because the weight 0.01 stands in front.
-
-# %% [markdown] id="riddle-solved"
-# So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
-# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.) Cross-entropy has $g_y = -1 / s_y$ and no
-# other slope, so the average is $-1$. Its slope along the right score is $s_y\, (-1 / s_y + 1) = s_y - 1$: **the weight cancels**, however
-# small $e^z$ has made it.
-
-# %% [markdown] id="own"
-# ## A loss of your own
-#
-# Does a loss need the logarithm to win? Take $-2 \sqrt{s_y}$. Its slope along $s_y$ is $-1 / \sqrt{s_y}$, whose size has no bound.
-# **Predict** whether this loss is as quick as cross-entropy, as slow as the squared error, or between.
+# %% [markdown] id="own-predict-loss"
+# A loss of $s_y$ alone has only one slope along the weights, $g_y$. So $\bar g = s_y\, g_y$, and its slope along the right score is
+# $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes its first step from equal scores 0.67, too. It
+# has $g_y = -\sqrt{3 / s_y}$, whose size has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared
+# error, or between.
 
 
 # %% id="own-waits" tags=["predicted"]
@@ -278,7 +271,7 @@ def pull(weights, gradient):
 
 
 def mine(s):  # the slopes of a loss along the weights, yours to change
-    return -truth / np.sqrt(s)
+    return -truth * np.sqrt(3 / s)
 
 
 for first in (7.0, 12.0):
@@ -289,12 +282,16 @@ for first in (7.0, 12.0):
     print(f"from {first:.0f}: {steps:,} steps, third score {scores[2]:,.0f} at the end")
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$. Now change `mine`: `-truth / s` is cross-entropy again,
-# and `-truth / s**2` overshoots: its one step throws the third score to 1,098 or 162,756.
+# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$.
+
+# %% [markdown] id="own-find"
+# Now find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and run the cell
+# again before you read on.
 
 # %% [markdown] id="own-moral"
-# If the slope along the right score is to be $s_y - 1$, a loss of $s_y$ alone must have the slope $-1 / s_y$, and only the
-# logarithm has it. So cross-entropy is the loss that fits $e^z$.
+# It is $g_y = -1 / s_y$, in code `-truth / s`, and the race takes 4 steps and 7: **the weight cancels**, however small $e^z$ has made it.
+# Only the logarithm has this slope, so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (With
+# `-truth / s**2 / 3` one step is enough, but it throws the third score to 366 or 54,252.)
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -311,7 +308,7 @@ verify_lesson("softmax")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - $e^z$ turns leads into factors. For three tokens or more no other continuous way does, up to the base.
+# - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
 # - $e^z$ makes some weights tiny. A logarithm undoes $e^z$, so the slopes of cross-entropy along the scores are the weights minus the
 #   truth. The squared error waits where the weight of the right token is tiny, because nothing cancels this weight in front of its slope.
@@ -322,14 +319,14 @@ verify_lesson("softmax")
 # %% [markdown] id="compromise"
 # ## Deeper: the best compromise
 #
-# There is a second answer to why it is $e^z$. A chatbot wants good tokens, so a large average score $p \cdot z = \sum_i p_i z_i$, but also
-# variety, which Claude Shannon measured in 1948 by
+# Why $e^z$? A second answer: a chatbot wants good tokens, so a large average score $p \cdot z = \sum_i p_i z_i$, but also variety, which
+# Claude Shannon measured in 1948 by
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have told him to
-# call it **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit be worth
-# $T$ points of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
+# It is 0 if one token has everything ($0 \ln 0 = 0$), and $\ln n$ if all $n$ have the same. John von Neumann is said to have proposed the
+# name **entropy**: "no one knows what entropy really is, so in a debate you will always have the advantage." Let a unit be worth $T$ points
+# of score. How large can $p \cdot z + T\, H(p)$ get? For two tokens with the scores 0 and 2 we try all weights:
 
 # %% id="compromise-code"
 from attn_course.reference import softmax
@@ -343,7 +340,7 @@ for T, total in totals.items():
 figures.compromise(share, totals)
 
 # %% [markdown] id="jensen"
-# Each hill has its top where the softmax says. To see why, let $T$ be 1, and let no $p_i$ be 0. An average of logarithms is at most the
+# To see why each hill has its top where the softmax says, let $T$ be 1, and let no $p_i$ be 0. An average of logarithms is at most the
 # logarithm of the average (Jensen's inequality), so
 #
 # $$p \cdot z + H(p) = \sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \mathrm{lse}(z)$$
@@ -466,7 +463,7 @@ for temperature in (1.0, 0.6, 0.25):
 
 # %% [markdown] id="saturation"
 # First $1 / T$, then $J$: if the best score leads by $d > 0$, each other weight is at most $e^{-d / T}$, which vanishes much faster than
-# $T$. At which $T$ do the weights of this card move fastest?
+# $T$. Below is a card. At which $T$ do the weights of this card move fastest?
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -475,6 +472,7 @@ figures.softmax_explorable()
 # ## Sources, and what to read next
 #
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, § 3.3: log-sum-exp and entropy as a pair.
+# - A.-L. Cauchy (1821), *Cours d'analyse*, chapter 5.
 # - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. Von Neumann's advice is told by M. Tribus and E. C. McIrvine
 #   (1971), *Energy and information*, Scientific American 225(3), page 180.
 # - S. A. Solla, E. Levin and M. Fleisher (1988), *Accelerated learning in layered neural networks*, Complex Systems 2, pages 625 to 640:

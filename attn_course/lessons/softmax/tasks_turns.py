@@ -107,7 +107,7 @@ def _one_weight(rng):
     equation="softmax-derivative",
     points=1,
     difficulty=2,
-    minutes=5,
+    minutes=3,
     trains="from a sum with a delta to one line of code",
     judged_by=softmax_vjp,
     your_turn=True,
@@ -142,8 +142,8 @@ def _one_weight(rng):
 def my_pull(weights, gradient):
     r"""The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Put {eq}`softmax-derivative` into $\sum_i g_i\, \partial s_i / \partial z_j$, and write `my_pull(weights, gradient)` for one row. It
-    gets $s$ and $g$, two 1-D float64 arrays of the same length, and returns the slopes along all scores. By hand: $s = (0.5, 0.3, 0.2)$
+    Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D float64 arrays of the same length, and returns the slopes
+    along all scores, $\sum_i g_i\, \partial s_i / \partial z_j$ with {eq}`softmax-derivative`. By hand: $s = (0.5, 0.3, 0.2)$
     and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)

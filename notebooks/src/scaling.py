@@ -79,8 +79,8 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # %% [markdown] id="scale"
 # ## The scale
 #
-# We want leads that do not grow with the width $d_k$. So we bring the variance to a constant, say to 1. A factor $c$ multiplies a variance by $c^2$, and
-# $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$:
+# We want leads that do not grow with the width $d_k$. So we bring the variance to a constant, say to 1. A factor $c$ multiplies a variance
+# by $c^2$, and $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
@@ -107,8 +107,7 @@ check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
 # An entry has the mean 0 and the mean square $p$, so by {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, and
-# $u = p \sqrt{d_k}$. The root stays: other deviations only change
-# the factor in front of it.
+# $u = p \sqrt{d_k}$. The root stays: other deviations only change the factor in front of it.
 
 # %% [markdown] id="slow"
 # ## Or nothing at all?
@@ -121,9 +120,9 @@ check("divisor-for-sparse-entries", my_divisor)
 # times an orthogonal matrix, the same in all examples. The output should be the value of this item, so the layer has to undo the matrix.
 
 # %% [markdown] id="trial-training"
-# Two folded cells, which you need not read, hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other
-# queries give the right item their largest score, or for 100 steps. `train` returns the number of steps. Both layers have $d_k = 64$ and
-# start from the same random matrices, nine times anew. Each start of each layer gets the best of eight step sizes from 0.05 to 6.4.
+# Three folded cells, which you need not read, hold the examples and the training: steps of 32 examples, until more than 90 % of 512 other
+# queries give the right item their largest score, or for 100 steps. Both layers have $d_k = 64$ and start from the same random matrices,
+# nine times anew. Each start of each layer gets the best of eight step sizes from 0.05 to 6.4.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -168,7 +167,7 @@ def train(divisor, size, seed, d_k=64, lift=lambda g: g, way=lambda g, *_: g):
     return 100
 
 
-# %% id="delay-code"
+# %% id="trial-sizes" tags=["hide-input"]
 sizes = 0.05 * 2.0 ** np.arange(8)
 
 
@@ -176,16 +175,16 @@ def trial(name, divisor, lift=lambda g: g):
     tried = [[train(divisor, size, n, lift=lift) for size in sizes] for n in range(9)]
     steps, best = np.min(tried, axis=1), sizes[np.argmin(tried, axis=1)]
     print(f"{name:13s} mean number of steps {steps.mean():4.1f}", end="")
-    print(f" ({steps.min()} to {steps.max()}), sizes {best.min()} to {best.max()}")
+    print(f" ({steps.min()} to {steps.max()}), best size {best.min()} to {best.max()}")
 
-
+# %% id="delay-code"
 trial("with the root", 8)
 trial("without", 1)
 
 # %% [markdown] id="delay"
-# On average the layer needs 4 steps with the root, and 28 without. A factor common to all gradients cannot be the cause, as each start has the best
-# size for it, and none is the smallest or largest on offer. What costs the other 24 steps? Vaswani et al. (2017) suspected that large dot
-# products push the softmax "into regions where it has extremely small gradients." How small are they?
+# On average the layer needs 4 steps with the root, and 28 without. A factor common to all gradients is no cause: each start has its best
+# step size, and this was never the smallest or the largest of the eight. What costs the other 24 steps? Vaswani et al. (2017) suspected
+# that large dot products push the softmax "into regions where it has extremely small gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
@@ -242,7 +241,7 @@ figures.loud_and_silent(ways)
 # perhaps this is what the root is for: **every query is heard**. To try this without the root, we give the silent queries the mean length.
 
 # %% [markdown] id="lift-turn"
-# **Your turn.** {turn}`lift-the-silent`
+# **Your turn.** {turn}`lift-the-silent` The comment in the cell has all of it but `BLANK`.
 
 # %% id="lift-turn-code" tags=["your-turn"]
 my_lift = ...  # lambda g: np.where(lengths(g) < 0.01, BLANK, g)
@@ -284,12 +283,13 @@ trial("all equal", 1, all_equal)
 #
 # $$g\, \eta\; \frac{k \cdot k}{u^2} \;\approx\; g\, \eta\, \frac{d_k}{u^2}$$
 #
-# because $k \cdot k$ is about $d_k$. What really moves is $W_Q$, which multiplies this by $\|x\|^2$, the same at all widths.
+# because $k \cdot k$ is about $d_k$. What really moves is $W_Q$, which multiplies this by $\|x\|^2$, the same at all widths. (What else is
+# left out: section {section}`measured`.)
 
 # %% [markdown] id="by-d-k-predict"
 # With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
-# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. **Predict** what becomes of
-# the number of steps at four times the width, with $u = d_k$ and $\eta = 3.2$, with the root one of the best in every start.
+# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. We take $\eta = 3.2$, a
+# best step size with the root in every start. **Predict** what becomes of the number of steps at four times the width, with $u = d_k$.
 
 
 # %% id="by-d-k-code" tags=["predicted"]
@@ -319,8 +319,8 @@ race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
 # %% [markdown] id="by-d-k-verdict"
 # It does. So nothing is wrong here with $d_k$ if the step size grows like the root of the width, to 25.6 at 64 and 102.4 at 1024. But
 # **with plain gradient steps, and one step size for all widths, only a multiple of the root keeps both the start and the first steps as
-# they are.** With Adam no divisor keeps both: its first step moves each entry by about $\eta$, whatever the slope, and so a score in
-# proportion to $\eta\, d_k / u$, which only a multiple of $d_k$ holds still (measured in section {section}`measured`).
+# they are.** With Adam, still at one step size, no divisor keeps both: its first step moves each entry by about $\eta$, whatever the slope,
+# and so a score in proportion to $\eta\, d_k / u$, which only a multiple of $d_k$ holds still (measured in section {section}`measured`).
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -338,9 +338,9 @@ verify_lesson("scaling")
 # ## Summary
 #
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent
-# entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and plain gradient steps that at first move them equally far.
-# Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times the steps,
-# and lifting the silent queries won back about half of this delay.
+# entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and the first plain gradient steps move them
+# equally far. Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times
+# the steps. Lifting the silent queries won back about half of this delay, and equal lengths four fifths.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -457,8 +457,8 @@ check("unit-row-variance", my_start)
 # %% [markdown] id="similar"
 # ## Deeper: why not the cosine?
 #
-# Long vectors can have large dot products, while an angle would say how *alike* two vectors are. Why do we not divide the lengths out? Multiply
-# out $\|q - k\|^2$ and solve for the mixed term:
+# Long vectors can have large dot products, while an angle would say how *alike* two vectors are. Why do we not divide the lengths out?
+# Multiply out $\|q - k\|^2$ and solve for the mixed term:
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
@@ -534,10 +534,10 @@ trial("root, equal", 8, all_equal)
 trial("root, muted", 8, lambda g: g * (np.arange(len(g)) % 2)[:, None])
 
 # %% [markdown] id="controls-answer"
-# Passing lengths on does not help here. Equal lengths help the layer with the root a little, too. Measured against this layer, equal lengths
-# without the root still win back more than three quarters of the delay. (Its best size is the largest on offer in one start; larger ones
-# did not help.) With half of its queries muted the layer with the root still learns in 5 to 11 steps, so it is not simply that there are
-# fewer lessons.
+# Passing lengths on does not help here. Equal lengths help the layer with the root a little, too. Measured against this layer, equal
+# lengths without the root still win back more than three quarters of the delay. (Its best size is the largest on offer in one start; larger
+# ones did not help.) With half of its queries muted the layer with the root still learns in 5 to 11 steps, so it is not simply that there
+# are fewer lessons.
 #
 # **What could a silent query have taught?** In some the largest score is that of a wrong item, and in some that of the right one already.
 # Which of them are worth lifting? As many are lifted of either:
@@ -640,8 +640,8 @@ for part in (1, 8, 64):
 # %% [markdown] id="twins-answer"
 # (Adam's steps hardly notice a common factor of all gradients, so there the twin's $W_Q$ needs $c$ only.)
 #
-# **Adam's first step** takes $\eta$ times the sign of its slope from each entry. How far does it move a score on average, with $\eta =
-# 0.01$?
+# **Adam's first step** takes $\eta$ times the sign of its slope from each entry. How far does it move a score on average, with
+# $\eta = 0.01$?
 
 
 # %% id="adam-code"
@@ -661,7 +661,9 @@ for d_k in (64, 256, 1024):
     print(f"d_k = {d_k:4d}   by the root {moves[0]:.2f}   by d_k {moves[1]:.3f}")
 
 # %% [markdown] id="adam-answer"
-# At four times the width the move doubles if we divide by the root, and stays if we divide by $d_k$.
+# At four times the width the move doubles if we divide by the root, and stays if we divide by $d_k$. (For plain steps, section
+# {section}`by-d-k` left out the other keys of the row, which add mostly smaller terms of either sign, and the step on $W_K$, which acts
+# likewise.)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -242,7 +242,7 @@ one item: 5 1
     hints="""
         `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere.
         Which row has the direction of a row of `g`, but the length 1?
-        g / lengths(g) * ...
+        g / length * ...
     """,
     why="""
         The loud rows stay as they are, so whatever is won back comes from the silent ones.
@@ -251,9 +251,8 @@ one item: 5 1
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g`, in float64, are the gradients of some queries. Let `my_lift` be the function in the comment, with
-    `BLANK` filled: each row shorter than 0.01 keeps its direction and gets the mean length of all rows as given, and all other rows
-    stay, as do rows of zeros.
+    The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row shorter than 0.01 keeps its direction
+    and gets the mean length of all rows as given, and all other rows stay, as do rows of zeros.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
     return np.where(length < 0.01, g / length * length.mean(), g)

@@ -177,6 +177,7 @@ def trial(name, divisor, lift=lambda g: g):
     print(f"{name:13s} mean number of steps {steps.mean():4.1f}", end="")
     print(f" ({steps.min()} to {steps.max()}), best size {best.min()} to {best.max()}")
 
+
 # %% id="delay-code"
 trial("with the root", 8)
 trial("without", 1)
@@ -283,8 +284,8 @@ trial("all equal", 1, all_equal)
 #
 # $$g\, \eta\; \frac{k \cdot k}{u^2} \;\approx\; g\, \eta\, \frac{d_k}{u^2}$$
 #
-# because $k \cdot k$ is about $d_k$. What really moves is $W_Q$, which multiplies this by $\|x\|^2$, the same at all widths. (What else is
-# left out: section {section}`measured`.)
+# because $k \cdot k$ is about $d_k$. What really moves is $W_Q$, which multiplies this by $\|x\|^2$, the same at all widths. Section
+# {section}`measured` names what else is left out.
 
 # %% [markdown] id="by-d-k-predict"
 # With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
@@ -535,9 +536,9 @@ trial("root, muted", 8, lambda g: g * (np.arange(len(g)) % 2)[:, None])
 
 # %% [markdown] id="controls-answer"
 # Passing lengths on does not help here. Equal lengths help the layer with the root a little, too. Measured against this layer, equal
-# lengths without the root still win back more than three quarters of the delay. (Its best size is the largest on offer in one start; larger
-# ones did not help.) With half of its queries muted the layer with the root still learns in 5 to 11 steps, so it is not simply that there
-# are fewer lessons.
+# lengths without the root still win back more than three quarters of the delay. (In one start 6.4, the largest size on offer, is its best;
+# larger ones did not help.) With half of its queries muted the layer with the root still learns in 5 to 11 steps, so it is not simply that
+# there are fewer lessons.
 #
 # **What could a silent query have taught?** In some the largest score is that of a wrong item, and in some that of the right one already.
 # Which of them are worth lifting? As many are lifted of either:

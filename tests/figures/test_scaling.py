@@ -22,7 +22,11 @@ DRAWN = [
             figures.loud_and_silent,
             {"one": [[0, 0, 0], [0.3, 0.3, 0.3], [-0.8, 0.3, 0.5]], "two": [[0, 9, -9], [0, 1, 0], [0, 0.0004, 0]]},
         ),
-        ["over its 3 keys", "one: the largest score is 0.0, its weight 0.300, and the longest arrow 0.800.", "arrow 0.000."],
+        [
+            "over its 3 keys, 0 to 2.",
+            "one: the right key, 0, has the weight 0.300 and the arrow 0.800;",
+            "two: the right key, 0, has the weight 0.000 and the arrow 0.000; the leader, key 1, has the weight 1.000 and the arrow 0.000.",
+        ],
     ),
 ]
 REFUSED = [

@@ -51,10 +51,10 @@ def loud_and_silent(ways: Mapping[str, ArrayLike]) -> None:
     for name, (scores, weights, slopes) in pairs.items():
         lead = scores.argmax()
         said.append(
-            f"{name}: the largest score is {number(scores[lead], 1)}, its weight {number(weights[lead], 3)}, "
-            f"and the longest arrow {number(abs(slopes).max(), 3)}."
+            f"{name}: the right key, 0, has the weight {number(weights[0], 3)} and the arrow {number(-slopes[0], 3)}; the leader, key "
+            f"{lead}, has the weight {number(weights[lead], 3)} and the arrow {number(-slopes[lead], 3)}."
         )
-    alt = f"Scores, weights and arrows of one query over its {n} keys. {' '.join(said)}"
+    alt = f"Scores, weights and arrows of one query over its {n} keys, 0 to {n - 1}. {' '.join(said)}"
     reach = 1.15 * max(abs(slopes).max() for _, _, slopes in pairs.values())
     with picture(
         title="Near a weight of 1, hardly any pull is left", alt=alt, height=4.6, rows=3, columns=len(pairs), sharex=True, sharey="row"

@@ -212,7 +212,7 @@ one item: 5 1
     equation="softmax-vector-jacobian-product",
     points=1,
     difficulty=1,
-    minutes=3,
+    minutes=2,
     trains="a control that changes one thing",
     your_turn=True,
     cases=tried(_short_and_long, GRADIENTS),
@@ -252,8 +252,7 @@ def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
     The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row shorter than 0.01 keeps its direction
-    and gets the mean length of all rows as given, and all other rows stay, as do rows of zeros. Begin with
-    `length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99`, which is never 0, and return `np.where(length < 0.01, ..., g)`.
+    and gets the mean length of all rows as given, and all other rows stay, as do rows of zeros.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
     return np.where(length < 0.01, g / length * length.mean(), g)

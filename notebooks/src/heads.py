@@ -4,8 +4,8 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 50 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 50 minutes, without a list of your own, *Deeper* sections
+# and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
@@ -45,8 +45,8 @@ figures.ring(rings[0])
 figures.machine()
 
 # %% [markdown] id="hook-reads"
-# For each place the layer reads a vector of the colour plus one of the place. From what it returns at a place, a linear map must name both
-# neighbours. We try one head of width 32, and two of width 16:
+# For each place the layer reads a vector of the colour plus one of the place. From what it returns at a place (here $X$ is not added), a
+# linear map must name both neighbours. We try one head of width 32, and two of width 16:
 
 
 # %% id="hook-code"
@@ -64,8 +64,8 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-bet"
-# The folded `train` draws the parameters of a model, changes them in 300 steps, each on 64 fresh rings, and freezes them. From three
-# starts, how often do both models name the neighbours right on our unseen rings?
+# The folded `train` trains a model in 300 steps, each on 64 fresh rings, and freezes it. From three starts, how often do both models name
+# the neighbours right on our unseen rings?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -93,9 +93,9 @@ for seed in (2, 1, 0):
     print(f"2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one neighbour every time, in each start the one with the larger weight on
-# average, and almost always gives the same answer for the other, which is right at one place of eight. Here are the weights of the three
-# heads (one, then two) after the last start, averaged over the rings:
+# Two heads name both neighbours every time. One head names one neighbour every time, and almost always gives the same answer for the other,
+# which is right at one place of eight. Which one? In each start, the neighbour that gets the larger weight on average. Here are the mean
+# weights of the three heads (one, then two) after the last start:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # of the 1024 rings
@@ -125,12 +125,13 @@ figures.mixture_explorable()
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# Here $p_-$ weighs the place before, of colour $x$, and $p_+$ the place after, of colour $y$. However wide the head is, $f(x)$
-# is one number: what the colour adds at the weight 1. The rest, $c$, stays the same while the other six places keep their colours.
+# Here $p_-$ weighs the place before, of colour $x$, and $p_+$ the place after, of colour $y$. However wide the head is, $f(x)$ is one
+# number: what the colour adds at the weight 1. It is the same $f$ for both places, since both go through the same $W_V$. The rest, $c$,
+# stays the same while the other six places keep their colours.
 
 # %% [markdown] id="why-signs"
-# To name the colour after every time, "red, blue" needs a positive lead, and "red, red" and "blue, red" need a negative one. So with
-# $g = f(\mathrm{blue}) - f(\mathrm{red})$,
+# To be right every time about the colour after, the lead must be positive for "red, blue", and negative for "red, red" and "blue, red". So
+# with $g = f(\mathrm{blue}) - f(\mathrm{red})$,
 #
 # $$\begin{aligned}
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= p_+\, g > 0 \\
@@ -143,9 +144,8 @@ figures.mixture_explorable()
 # deviation over the rings is 0.03 at most.)
 
 # %% [markdown] id="more"
-# Is the other colour lost, then? The head of `one` gives on average the weight 0.50 to the place before and 0.46 to the place after. In
-# place of the linear map, we now train a small network behind the same head. The folded `Chosen` feeds it the same values, mixed with two
-# weights that we choose.
+# Is the other colour lost, then? The head of `one` gives the place before 0.50 and the place after 0.46, on average. Behind it, we now
+# train a small network in place of the linear map. The folded `Even` gives both places 0.48, with the same values.
 
 # %% id="more-chosen" tags=["hide-input"]
 from copy import deepcopy
@@ -155,32 +155,30 @@ def network():
     return nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
 
 
-class Chosen(nn.Module):  # the head of `one`, which looks at two places only
-    def __init__(self, before, after):
+class Even(nn.Module):  # the head of `one`, with equal weights for its neighbours
+    def __init__(self):
         super().__init__()
-        self.before, self.after, self.names = before, after, network()
+        self.names = network()
 
     def forward(self, rings):
         v = (one.colour(rings) + one.place.weight) @ one.layer.in_proj_weight[64:].T
-        mixture = self.before * v.roll(1, dims=1) + self.after * v.roll(-1, dims=1)
+        mixture = 0.48 * v.roll(1, dims=1) + 0.48 * v.roll(-1, dims=1)
         return self.names(one.layer.out_proj(mixture)).unflatten(-1, (2, 8))
 
 
 # %% [markdown] id="more-bet"
-# **Predict** how often the network names the colour before, and how often the colour after: with the trained head, and with the weights
-# 0.48 and 0.48.
+# **Predict** how often the network names each neighbour with the trained head, and with the weights 0.48 and 0.48.
 
 # %% id="more-code" tags=["predicted"]
 deep = deepcopy(one)
 deep.names = network()
 print("the same head:", named(train(deep, seed=0)(rings), rings))
-for weights in ((0.50, 0.46), (0.48, 0.48)):
-    print(*weights, named(train(Chosen(*weights), seed=0)(rings), rings))
+print("0.48 and 0.48:", named(train(Even(), seed=0)(rings), rings))
 
 # %% [markdown] id="more-answer" tags=["answer"]
-# With the trained head, the network names both almost every time, as with the heads of the other two starts. At 0.50 and 0.46, "red,
-# blue" and "blue, red" are different mixtures. At 0.48 and 0.48 they are the same. Then every network has to guess the order: it can be
-# right where the colours are equal, at one place of eight, and at half of the others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
+# With the trained head, the network names both almost every time, as with the heads of the other two starts: "red, blue" and "blue, red"
+# are different mixtures. At 0.48 and 0.48 they are the same. Then every network has to guess the order: it can be right where the colours
+# are equal, at one place of eight, and at half of the others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
 
 # %% [markdown] id="mixture"
 # So with unequal weights a network can sort out the mixture. (A transformer has one behind each layer of attention.) But one head of the
@@ -217,8 +215,7 @@ def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
 # %% [markdown] id="small-heads"
 # The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$, divided by the root of its width, 1. So the powers of $e$ are
 # 1, 8 and 1, with the sum 10. "Cat" gets the weight $\frac{8}{10}$, and the head returns $\frac{8}{10} \cdot 2 = 1.6$. The second head
-# gives "the" the weight $\frac{8}{10}$ and returns $\frac{8}{10} \cdot 3 = 2.4$. One head of width 2 would score both words alike, with
-# $\ln 8 / \sqrt{2}$, and mix them.
+# returns 2.4 in the same way. One head of width 2 would score both words alike, with $\ln 8 / \sqrt{2}$, and mix them.
 
 # %% [markdown] id="columns"
 # With tokens as the rows of $X$, the queries are $X W_Q$. For $H$ heads, let $\mathrm{split}(\cdot)_h$ be block $h$ of the columns. Each
@@ -323,7 +320,8 @@ for silent in (0, 1):
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
-# heads. (Layers and heads are counted from 0.) The model reads a list of words that begins again:
+# heads, of which three at a time share keys and values. (Layers and heads are counted from 0.) The model reads a list of words that begins
+# again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -334,7 +332,7 @@ words = "river green paper seven tiger horse gold cup. river green"
 # %% [markdown] id="real-look"
 # How much weight does each head give, on average, to the token before, and to the first token?
 
-# %% id="real-maps"
+# %% id="real-maps" tags=["hide-input"]
 p = model.maps(words)[16]  # head, query, key
 t = np.arange(2, p.shape[1])  # from the third token on, where these two keys differ
 for head in range(9):
@@ -342,30 +340,39 @@ for head in range(9):
     print(f"head {head}: before {before:.2f}, first {first:.2f}")
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring. The others look most at the first token. But weights only show where a head
+# Head 0 looks at the token before, like a head on the ring. The others give the first token more weight. But weights only show where a head
 # looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16.
 
 # %% [markdown] id="real-copy"
-# What does the model lose with this head? At the second "green", the model must find "paper" to go on with the list. We silence each of the
-# nine heads by itself and then, for control, all but head 0.
+# At the second "green", the model must find "paper" to go on with the list. We silence no head, then each of the nine by itself and, for
+# control, all but head 0.
 #
-# **Predict** in which of the ten cases the model still repeats the list. (This is a bet.)
+# **Predict** in which cases the model still repeats the list. (This is a bet.)
 
 # %% id="real-copying" tags=["predicted"]
 others = tuple(range(1, 9))
-for silent in (*((head,) for head in range(9)), others):
+for silent in ((), *((head,) for head in range(9)), others):
     quiet = model.silenced(*((16, head) for head in silent))
     (chance,) = quiet.next_tokens(words, count=1).values()  # of the next word
     written = quiet.write(words, tokens=6).removeprefix(words)
-    print(*silent, "silent:", written, f"({chance:.3f})")
+    print(*(silent or ["none"]), "silent:", written, f"({chance:.3f})")
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 as the only
-# head of this layer. "Paper" suffers, too: without head 0 its probability is 0.083, in the other nine cases at least 0.176. It is still
-# the likeliest token, so the model writes it.
+# head of this layer. "Paper" suffers, too: without head 0 its probability falls from 0.259 to 0.083, where it is still the likeliest token.
+# In the other nine cases it is at least 0.176.
+
+# %% [markdown] id="real-why"
+# How does it help to look one token back? At "paper", head 0 looks at "green", and what it writes there lets heads of the next layer find
+# "paper" from the second "green" (Olsson et al., 2022, describe such pairs). Here is the largest weight that one of them gives it:
+
+# %% id="real-found"
+for silent in ((), (0,), others):
+    quiet = model.silenced(*((16, head) for head in silent))
+    print(*(silent or ["none"]), f"silent: {quiet.maps(words)[17, :, -1, 2].max():.2f}")
 
 # %% [markdown] id="real-texts"
-# But we chose this list. So we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the
+# We chose this list, so we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the
 # model name right, given all tokens before?
 
 # %% id="real-six"
@@ -378,8 +385,7 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
 # %% [markdown] id="real-notice"
 # These copies need head 0 far more than the other eight together.
 #
-# Now choose a list and heads yourself. The cell writes the list twice and begins again. Try `silent = []` first: some lists the model does
-# not repeat at all.
+# If you have time, choose a list and heads yourself. Try `silent = []` first: some lists the model does not repeat at all.
 
 # %% id="real-own" tags=["live"]
 mine = "dog sun book rain fish tree door milk"  # your list
@@ -405,9 +411,9 @@ verify_lesson("heads")
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
-# One wide head hands over a mixture of all places it reads. Where these places write in the same features, several narrow heads, with no
-# more parameters, can hand their things over apart, ready for a linear map. Next, in lesson {lesson}`cross_attention`, one sequence asks
-# another.
+# One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came
+# from where. Several narrow heads, with no more parameters, can hand things over apart. Next, in lesson {lesson}`cross_attention`, one
+# sequence asks another.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?
@@ -510,5 +516,6 @@ for key_heads in (3, 9):
 # - S. Bhojanapalli et al. (2020), [arXiv:2002.07028](https://arxiv.org/abs/2002.07028): what narrow heads cannot weigh.
 # - N. Shazeer (2019), [arXiv:1911.02150](https://arxiv.org/abs/1911.02150): one key head for all.
 # - J. Ainslie et al. (2023), [arXiv:2305.13245](https://arxiv.org/abs/2305.13245): groups.
+# - C. Olsson et al. (2022), [arXiv:2209.11895](https://arxiv.org/abs/2209.11895): pairs of heads that copy.
 # - P. Michel, O. Levy and G. Neubig (2019), [arXiv:1905.10650](https://arxiv.org/abs/1905.10650), and E. Voita et al. (2019),
 #   [arXiv:1905.09418](https://arxiv.org/abs/1905.09418): heads that can be removed.

@@ -98,9 +98,9 @@ def my_scores(x, w_query, w_key):
         signs forgotten
             8, -4, 0 -> 8, 4, 4
             two products are negative: the wish has −2 for “open”, and the fourth number of “tired” is −1
-        the shorter wish
-            8, -4, 0 -> 4, 0, 0
-            these are the scores of the wish (2, −1, 0); the new one has four numbers, (2, 0, −2, 2)
+        a minus forgotten
+            8, -4, 0 -> 8, -4, 4
+            the fourth number of “tired” is −1, so its product with 2 is negative
         open not counted
             8, -4, 0 -> 8, 0, 0
             the third number of the wish is −2, and “it” is open by 2: their product counts
@@ -295,7 +295,7 @@ ORDER = [
     note(
         "title",
         """
-        For most of them a pencil is enough. Each stands on its own.
+        For most a pencil is enough. Each stands on its own.
 
         Answers are numbers, or NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must
         not change its inputs.

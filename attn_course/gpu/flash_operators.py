@@ -141,16 +141,9 @@ def flash_backward(
     call, counts, kind = arguments(map(aligned, (query, key, value)), options)
     terms = row_kernels.Terms(rows_of(d_output, starts=starts), torch.empty_like(lse), rest, torch.empty_like(lse))
     with torch.cuda.device_of(query):
+        d_lse = None if d_lse is None else d_lse.contiguous()
         row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-            starts,
-            rows_of(output, starts=starts),
-            terms,
-            lse,
-            None if d_lse is None else d_lse.contiguous(),
-            heads,
-            q_len,
-            KIND=kind,
-            BLOCK_Q=64,
+            starts, rows_of(output, starts=starts), terms, lse, d_lse, heads, q_len, KIND=kind, BLOCK_Q=64
         )
         left = iter(found)
         if needed[0]:

@@ -42,6 +42,7 @@ class Call(NamedTuple):
     starts        (sequences + 2, 2) or None          int32                   contiguous; see `sequence_of`
     ============  ==================================  ======================  ===============================================
 
+    With starts the tensors have one batch entry, in which all sequences lie one behind the other; a batch entry of a kernel is a sequence.
     Row i sees the columns i + low .. i + high as far as LOW and HIGH say. slope, bound: see `capped`; scale is that of the scores.
     """
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attn_course.gpu.call import INTEGERS, described, validate
-from attn_course.gpu.flash import attended
+from attn_course.gpu.flash import NEAR, attended
 
 
 def attention_varlen(
@@ -42,34 +42,51 @@ def attention_varlen(
     Returns `output` (total_q, heads, d_v): in the common dtype; `lse` (total_q, heads): natural, float32; only with `return_lse`.
 
     Raises TypeError or ValueError as `attn_course.gpu.attention` does, and if the packed form is none. A mask is refused: it
-    would have no axes here. RuntimeError, on a GPU when it gets there, if a sequence is longer than `max_seqlen_q` or `max_seqlen_k`, or
-    the starts do not go from 0 up to the number of rows.
+    would have no axes here. RuntimeError if a sequence is longer than `max_seqlen_q` or `max_seqlen_k`, or the starts do not go from 0 up
+    to the number of rows; a GPU finds it when it gets there, and then the process can use that GPU no more.
 
     The kernels read and write packed rows where they lie; only rows that are not 8 n features side by side are copied. There is a program
     for each tile of the longest sequence in each sequence and head; those behind the end of a shorter one end at once. Beside the results
-    memory holds a few numbers for each row and a byte for each program. Each number is summed by one program in one order, as ever.
+    memory holds a few numbers for each row and a byte for each program, and where few queries meet many keys the output of each part of the
+    keys. Each number is summed by one program in one order, as ever.
     """
     if "mask" in options:
         raise TypeError("mask is not taken with packed sequences; got one")
+    _check_packed(query, key, value, cu_seqlens_q, cu_seqlens_k)
+    for name, longest in {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}.items():
+        if isinstance(longest, bool) or not isinstance(longest, int):
+            raise TypeError(f"{name} must be an integer; got {described(longest)}")
+        if not 0 <= longest <= NEAR:
+            raise ValueError(f"{name} must be 0 to 2**30; got {longest}")
+    if isinstance(q_offset, Tensor):
+        if q_offset.shape != (len(cu_seqlens_q) - 1,):
+            raise ValueError(f"q_offset must be (sequences,) = ({len(cu_seqlens_q) - 1},) or an int; got shape {tuple(q_offset.shape)}")
+        q_offset = q_offset[:, None]
+    starts = torch.stack([cu_seqlens_q, cu_seqlens_k], 1).int()
+    _assert_fit("q", starts[:, 0], query.shape[0], max_seqlen_q)
+    _assert_fit("k", starts[:, 1], key.shape[0], max_seqlen_k)
+    heads_first = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
+    call = validate(*heads_first, q_offset=q_offset, **options)
+    call = call._replace(batch=(1, call.batch[-1]), return_lse=True)
+    output, lse = attended(call, None, sink_logits, torch.cat([starts[-1:], starts]), [max_seqlen_q, max_seqlen_k])
+    output = output.squeeze(0).transpose(0, 1)  # whose gradient is a view, unlike that of output[0]
+    return (output, lse.squeeze(0).T) if options.get("return_lse") else output
+
+
+def _check_packed(query: Any, key: Any, value: Any, cu_seqlens_q: Any, cu_seqlens_k: Any) -> None:
+    """Raise if the tensors are not of the packed form."""
     for name, tensor in {"query": query, "key": key, "value": value}.items():
         if not isinstance(tensor, Tensor) or tensor.ndim != 3:
             raise ValueError(f"{name} must be a Tensor (total, heads, features); got {_shape(tensor)}")
     for name, starts in {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}.items():
         if not isinstance(starts, Tensor) or starts.dtype not in INTEGERS:
             raise TypeError(f"{name} must be a Tensor of integers; got {described(starts)}")
+        if starts.device != query.device:
+            raise ValueError(f"{name} must be on the device of query, {query.device}; got {starts.device}")
         if starts.ndim != 1 or starts.shape != cu_seqlens_q.shape or len(starts) == 0:
             raise ValueError(f"cu_seqlens_q and cu_seqlens_k must be (sequences + 1,); got {_shape(cu_seqlens_q)}, {_shape(cu_seqlens_k)}")
     if key.shape[0] != value.shape[0]:
         raise ValueError(f"key and value must share their rows, the first axis; got {key.shape[0]} and {value.shape[0]}")
-    starts = torch.stack([cu_seqlens_q, cu_seqlens_k], 1).int()
-    _assert_fit("q", starts[:, 0], query.shape[0], max_seqlen_q)
-    _assert_fit("k", starts[:, 1], key.shape[0], max_seqlen_k)
-    heads_first = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
-    call = validate(*heads_first, q_offset=q_offset[..., None] if isinstance(q_offset, Tensor) else q_offset, **options)
-    call = call._replace(batch=(1, call.batch[-1]), return_lse=True)
-    output, lse = attended(call, None, sink_logits, torch.cat([starts[-1:], starts]), [max_seqlen_q, max_seqlen_k])
-    output = output.squeeze(0).transpose(0, 1)  # whose gradient is a view, unlike that of output[0]
-    return (output, lse.squeeze(0).T) if options.get("return_lse") else output
 
 
 def _shape(thing: Any) -> str:
@@ -81,4 +98,5 @@ def _assert_fit(side: str, starts: Tensor, total: int, longest: int) -> None:
     lengths = starts.diff()
     fit = (starts[0] == 0) & (starts[-1] == total) & (lengths >= 0).all()
     torch._assert_async(fit, f"cu_seqlens_{side} must go from 0 up to the number of rows")
-    torch._assert_async((lengths <= longest).all(), f"max_seqlen_{side} must be at least the longest length; got {longest}")
+    got = "" if torch.compiler.is_compiling() else f"; got {longest}"  # not yet a number there
+    torch._assert_async((lengths <= longest).all(), f"max_seqlen_{side} must be at least the longest length{got}")

@@ -11,6 +11,8 @@ from attn_course.gpu import flash
 from attn_course.gpu.flash import flash_attention
 from tests.gpu.support import interpreted, needs_triton
 
+STARTS = torch.tensor([[9, 11], [0, 0], [2, 9], [9, 11]], dtype=torch.int32)  # two packed sequences, see `tiles.sequence_of`
+
 
 def four_axes(requires_grad=True, batch=2):
     generator = torch.Generator().manual_seed(3)
@@ -26,17 +28,20 @@ class TestInterpreted:
         from attn_course.gpu.flash_operators import flash_forward
 
         *tensors, bias = four_axes(batch=1 if kind == "packed" else 2)
-        starts = torch.tensor([[9, 11], [0, 0], [2, 9], [9, 11]]).int() if kind == "packed" else None
-        bias, longest = bias if kind == "bias" else None, [7, 9] if kind == "packed" else None
+        starts, longest = (STARTS, [7, 9]) if kind == "packed" else (None, None)
+        bias = bias if kind == "bias" else None
         arguments = (*tensors, bias, None, None, None, starts, -2, 0, 0.4, 3.0, longest)
         torch.library.opcheck(flash_forward, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
 
-    def test_opcheck_finds_nothing_in_the_backward_operator(self):
+    @pytest.mark.parametrize("is_packed", [False, True])
+    def test_opcheck_finds_nothing_in_the_backward_operator(self, is_packed):
         from attn_course.gpu.flash_operators import flash_backward, flash_forward
 
-        inputs = (*four_axes(requires_grad=False), None, None, None, None, -2, 0, 0.4, 3.0, None)
+        *tensors, bias = four_axes(requires_grad=False, batch=1 if is_packed else 2)
+        bias, starts, longest = (None, STARTS, [7, 9]) if is_packed else (bias, None, None)
+        inputs = (*tensors, bias, None, None, None, starts, -2, 0, 0.4, 3.0, longest)
         results = flash_forward(*inputs)
-        arguments = (torch.ones_like(results[0]), None, *results, *inputs, [True, True, True])
+        arguments = (torch.ones_like(results[0]), None, *results, *inputs, [True, True, not is_packed])
         torch.library.opcheck(flash_backward, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_compiled_it_gives_the_same_gradients(self):

@@ -124,14 +124,17 @@ def test_memory_grows_with_the_rows_and_not_with_the_longest_sequence():
 
 
 def test_compiled_it_gives_the_same_gradients_for_other_lengths_too():
-    def loss(*tensors, cu):
-        return attention_varlen(*tensors, cu, cu, max_seqlen_q=9, max_seqlen_k=9, enable_gqa=True, is_causal=True).square().sum()
+    def loss(*tensors, cu, longest):
+        longest = {"max_seqlen_q": longest, "max_seqlen_k": longest}
+        return attention_varlen(*tensors, cu, cu, **longest, enable_gqa=True, is_causal=True).square().sum()
 
     compiled = torch.compile(loss, backend="aot_eager", fullgraph=True, dynamic=True)
-    for lengths in ([3, 9], [4, 1, 7, 2]):
-        tensors, cu = packed(lengths, lengths), starts(lengths)
-        found, wanted = (torch.autograd.grad(one(*tensors, cu=cu), tensors) for one in (compiled, loss))
+    for lengths in ([3, 9], [4, 1, 7, 2], [20, 2]):
+        tensors, call = packed(lengths, lengths), {"cu": starts(lengths), "longest": max(lengths)}
+        found, wanted = (torch.autograd.grad(one(*tensors, **call), tensors) for one in (compiled, loss))
         torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+    with pytest.raises(RuntimeError, match="max_seqlen_q must be at least the longest length"):
+        compiled(*tensors, cu=starts([20, 2]), longest=19)
 
 
 def test_each_head_may_have_a_sink():
@@ -165,6 +168,12 @@ def test_starts_that_do_not_fit_the_rows_are_refused(cu):
         ({"value": torch.ones(7, 2, 3)}, "key and value must share their rows, the first axis; got 48 and 7"),
         ({"cu_seqlens_q": [0, 3]}, "cu_seqlens_q must be a Tensor of integers; got list"),
         ({"cu_seqlens_k": torch.zeros(6)}, "cu_seqlens_k must be a Tensor of integers; got a Tensor of float32"),
+        ({"cu_seqlens_k": starts(KV_LENGTHS).to("meta")}, "cu_seqlens_k must be on the device of query, cpu; got meta"),
+        ({"max_seqlen_q": None}, "max_seqlen_q must be an integer; got NoneType"),
+        ({"max_seqlen_k": torch.tensor(37)}, "max_seqlen_k must be an integer; got a Tensor of int64"),
+        ({"max_seqlen_q": -1}, r"max_seqlen_q must be 0 to 2\*\*30; got -1"),
+        ({"max_seqlen_k": 2**31}, r"max_seqlen_k must be 0 to 2\*\*30; got 2147483648"),
+        ({"q_offset": torch.zeros(4, dtype=torch.int64)}, r"q_offset must be \(sequences,\) = \(5,\) or an int; got shape \(4,\)"),
         ({"cu_seqlens_k": torch.tensor([0, 48])}, r"must be \(sequences \+ 1,\); got \(6,\), \(2,\)"),
         ({"mask": None}, "mask is not taken with packed sequences"),
     ],

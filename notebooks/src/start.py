@@ -3,10 +3,10 @@
 #
 # *The cat sat because it was tired.* Who was tired? You know. How can a machine that only calculates find out what "it" means?
 #
-# In a language model, words look at other words. This is called **attention**. The smallest SmolLM2 does this in 270 places, called
+# In today's language models, words look at other words. This is called **attention**. The smallest SmolLM2 does this in 270 places, called
 # *heads*. In each, every word shares out its attention among itself and the words before it.
 #
-# **You need** matrix products, powers and a little Python. **Time:** 54 minutes.
+# **You need** matrix products, powers and a little Python. **Time:** 56 minutes.
 #
 # Run the next two cells: click into a cell and press **Shift+Enter**. (If a `ModuleNotFoundError` appears, start the course with
 # `make lab`.)
@@ -83,10 +83,10 @@ print(labelled((X @ [1, 1, 0])[:, None], columns=["score"]))  # [:, None]: as a 
 # find "tired", and not the one who was.
 
 # %% [markdown] id="fourth"
-# What "tired" has and "cat" has not is *tells*, so our next wish counts *tells* against a word. It counts *open* against it, too, so that
-# "it" gives less to itself. The next section divides by the square root of how many numbers a query has. To make this $\sqrt 4 = 2$, wish
-# and badge get a fourth number. In the badge it is *alive* minus *tells*, which says nothing new. So the wish $(2, 0, -2, 2)$ scores 4
-# times *alive*, minus 2 times *tells*, minus 2 times *open*.
+# What "tired" has and "cat" has not is *tells*, so our next wish counts *tells* against a word. It also counts *open* against a word, so
+# that "it" gives less to itself. The next section divides each score by the square root of how many numbers a query has. To make this
+# $\sqrt 4 = 2$, wish and badge get a fourth number. In the badge it is *alive* minus *tells*, which says nothing new. So the wish
+# $(2, 0, -2, 2)$ scores 4 times *alive*, minus 2 times *tells*, minus 2 times *open*.
 
 # %% [markdown] id="check-turn"
 # **Your turn:** replace the dots, and a check judges your answer. {turn}`scores-by-hand`
@@ -156,8 +156,8 @@ for d_k in (4, 64, 1024):
 # %% [markdown] id="chance-notice" tags=["answer"]
 # The share grows, because the scores do. The standard deviation of such a score, *size* in the table, is about $\sqrt{d_k}$, not $d_k$,
 # because products above and below 0 cancel in part. With 1024 numbers the luckiest badge gets nearly everything, though none was made
-# to fit: such a model would be sure of itself before it has learned anything. After the division the share is about the same for every
-# $d_k$. Lesson {lesson}`scaling` derives this root.
+# to fit: such a model would be sure of itself before it has learned anything. After the division the share is about the same in the
+# whole table. Lesson {lesson}`scaling` derives this root.
 
 # %% [markdown] id="steps"
 # So three steps lead from scores to weights. Divide each score by $\sqrt{d_k}$, here by $\sqrt 4 = 2$. Raise $e$ to each result. Divide
@@ -333,9 +333,9 @@ figures.machine()
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# The next three cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is meant.
-# The numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a nudge
-# if the product of the shares that `meant` asks for grows.
+# The next three cells need only NumPy. You give the words their numbers, here *person*, *thing* and *open*, and say in `meant` who is
+# meant. The numbers of a word are its badge and its present, too. The folded `train` nudges all nine numbers of $W_Q$ at once, and keeps a
+# nudge if the product of the shares that `meant` asks for grows.
 
 
 # %% id="own-train" tags=["hide-input"]
@@ -371,7 +371,7 @@ def places(words, meant, numbers):
 sentence = "the girl saw the tree and she climbed it"
 words = sentence.split()
 meant = {"she": "girl", "it": "tree"}
-numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [0, 1, 1]}
+numbers = {"girl": [2, 0, 0], "tree": [0, 2, 0], "she": [1, 0, 1], "it": [1, 0, 1]}
 table = np.array([numbers.get(word, [0, 0, 0]) for word in words])
 pairs = places(words, meant, numbers)
 shares = train(table, pairs)
@@ -382,6 +382,8 @@ for i, j in pairs:
         print("   ", why_missed(table, i, j))
 
 # %% [markdown] id="own-real"
+# Both pronouns ask alike here, so neither finds its noun for sure. Change a single number of "it", and run the cell again.
+#
 # Now write a `sentence` of your own, such as `the cup fell because it was full`, and change `meant` and `numbers`. Give each noun 2
 # in a column where no other word has more than 1, and its pronoun 1 in that column and in *open*. If a pronoun misses its noun all the
 # same, the cell says why.
@@ -425,8 +427,8 @@ verify_lesson("start")
 # - A score is the dot product of a query, what a word looks for, with a key, by which a word is found.
 # - The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
 # - A word takes home the average of all values under its weights. "It" takes almost what "cat" hands over, because its wish fits the badge
-#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 tries found a matrix that makes one. The head of the real
-#   model was not even told that.
+#   of "cat". Nobody had to invent such a wish: we said who is meant, and 800 tries found a matrix that makes one. For the head of
+#   the real model nobody marked even that.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 

@@ -355,7 +355,7 @@ def train(table, pairs):
 
 def why_missed(table, i, j):
     if train(table, [(i, j)])[i, j] > 0.6:  # as the only pronoun
-        return "other pronouns pull its wish away: make their numbers less alike"
+        return "other pronouns pull its wish away: change numbers, or nudge longer"
     return "give the noun a clear lead in one column, or the pronoun larger numbers"
 
 

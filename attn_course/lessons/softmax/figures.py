@@ -21,9 +21,9 @@ HUES = [NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[3][0]]  # of the two losses
 
 def leads(scores: Mapping[str, int]) -> None:
     """Show that leads add up while their factors multiply: three tokens by their scores, the lowest first."""
-    drawing = Diagram("leads", 420, 218)
+    drawing = Diagram("leads", 396, 218)
     low, middle, high = scores.values()
-    places = [Area(48 + 324 * (score - low) / (high - low), 109, 94, 34) for score in scores.values()]
+    places = [Area(48 + 300 * (score - low) / (high - low), 109, 94, 34) for score in scores.values()]
     for place, (token, score) in zip(places, scores.items(), strict=True):
         drawing.box(place, f"{token}: {score}".replace("-", "−"))
     pairs = ((0, 1, 14, 40, middle - low), (1, 2, 14, 40, high - middle), (0, 2, -14, 78, high - low))

@@ -3,10 +3,10 @@
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with
 # the sum 1. Of countless ways, standard attention, language models and the physics of heat all turn each score $z$ into the amount $e^z$.
-# **Why $e^z$?** First we find that one wish leaves no other choice. Then we ask what tiny weights cost in training, and which loss
-# spares us that.
+# **Why $e^z$?** One wish leaves no other choice. But some weights get so tiny that training may stall, and you will find a loss that
+# prevents this.
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 52 minutes, without *Deeper* sections and the
+# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 53 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -37,8 +37,6 @@ figures.machine()
 # The weight of "cat" is $54.6 / 57.6$, so 0.95. The *softmax* does the same with any finite scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
-#
-# Every weight depends on all scores, so it is $\sigma(z)_i$, not $\sigma(z_i)$.
 
 # %% id="definition-alive"
 from attn_course import alive, check, verify_lesson
@@ -61,8 +59,13 @@ for name, amount_of in ways.items():
 # %% [markdown] id="cauchy"
 # With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we wish that **only leads count**: a number
 # added to all scores must change no weight. With an amount from each score alone, as here, the ratio of two weights then depends only on
-# the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs. "Cat" leads "because" by 4, and "because" leads "it"
-# by 2, so "cat" leads "it" by 6. Leads add up while factors multiply:
+# the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs:
+
+# %% id="leads-figure"
+figures.leads({"it": -2, "because": 0, "cat": 4})
+
+# %% [markdown] id="rule"
+# Leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 
@@ -78,7 +81,8 @@ for name, amount_of in ways.items():
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
 # $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
-# score. With $T = 1$ the base is $e$.
+# score. With $T = 1$ the base is $e$. A higher $T$ evens the weights out: lesson {lesson}`start` halved its scores, which is $T = 2$, and
+# without that "cat" would have 0.999 instead of 0.95.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
@@ -121,7 +125,11 @@ def weights_of(scores):
 #
 # Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
 # training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
-# Language models use the **cross-entropy** $-\ln s_y$, where $y$ is the token that really came next.
+#
+# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$. Among
+# all tokens SmolLM2 gives "Paris" 0.77, so the loss is 0.26 if "Paris" comes. Over a text these chances multiply to the chance of the whole
+# text, its **likelihood**, while the losses add up to minus its logarithm. So smaller losses mean a likelier text.
+#
 # Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 
 # %% [markdown] id="race-start"
@@ -173,9 +181,9 @@ figures.race(paths)
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
-# Why does the squared error wait, and far longer from the smaller weight? We begin with cross-entropy, which won. Its logarithm undoes the
-# $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the
-# chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of log-sum-exp**:
+# Why does cross-entropy win? Its logarithm undoes the $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term
+# is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So
+# **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -185,11 +193,14 @@ figures.race(paths)
 #
 # At $(7, 0, 0)$ the slopes are $(0.998, 0.001, -0.999)$. A step lowers the first score and raises the third by nearly 1
 # each, so four steps undo a lead of 7, and six or seven a lead of 12.
+#
+# Where can training rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all 0 only if
+# **the weights are the true chances**. The average loss is then $-\sum_i p_i \ln p_i$, the *entropy* of $p$.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Now to the squared error. Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the *scores*.
+# Why does the squared error wait? Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the *scores*.
 # But a step moves scores, and the weights only follow.
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
@@ -286,12 +297,16 @@ for first in (7.0, 12.0):
 
 # %% [markdown] id="own-find"
 # Now find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and run the cell
-# again before you read on.
+# again: the race must take 4 steps and 7.
 
 # %% [markdown] id="own-moral"
-# It is $g_y = -1 / s_y$, in code `-truth / s`, and the race takes 4 steps and 7: **the weight cancels**, however small $e^z$ has made it.
-# Only the logarithm has this slope, so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (With
-# `-truth / s**2 / 3` one step is enough, but it throws the third score to 366 or 54,252.)
+# <details><summary>Answer</summary>
+#
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, however small $e^z$ has made it. Only the logarithm has this slope,
+# so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (With `-truth / s**2 / 3` one step is enough, but it
+# throws the third score to 366 or 54,252.)
+#
+# </details>
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -310,8 +325,8 @@ verify_lesson("softmax")
 #
 # - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - $e^z$ makes some weights tiny. A logarithm undoes $e^z$, so the slopes of cross-entropy along the scores are the weights minus the
-#   truth. The squared error waits where the weight of the right token is tiny, because nothing cancels this weight in front of its slope.
+# - $e^z$ makes some weights tiny. The weight of the right token stands in front of the slope along its score, so where it is tiny
+#   the squared error waits. With $-\ln s_y$ it cancels: the slopes along the scores are the weights minus the truth.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).

@@ -16,6 +16,7 @@ from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
 from attn_course.figures.machines.programs import programs
+from attn_course.lessons.softmax.figures import leads
 from attn_course.lessons.transformer.figures import machine as stream
 from tests.figures.diagrams import assert_sound_diagram, svg_of, views
 
@@ -50,6 +51,7 @@ DRAWN = [
     (partial(masked, SENTENCE, WHOLE, CAUSAL, query=4), "21 of its 49 cells striped. 'it' may not read 'was' or 'tired'."),
     (partial(masked, ["because"] * 8, np.full((8, 8), -99), np.ones((8, 8)), query=0), "'because' may read every token."),
     (partial(masked, ["a", "b"], np.eye(2), np.zeros((2, 2)), query=1), "'b' may not read 'a' or 'b'."),
+    (partial(leads, {"it": -2, "because": 0, "cat": 4}), "add up, 2 + 4 = 6, and the factors below multiply, f(6) = f(2) · f(4)."),
 ]
 
 REFUSED = [

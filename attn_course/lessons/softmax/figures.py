@@ -1,4 +1,4 @@
-"""Figures of the lesson softmax: the best compromise, a race, and the card."""
+"""Figures of the lesson softmax: leads and their factors, a race, the best compromise, and the card."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
@@ -16,6 +17,27 @@ from attn_course.figures.words import listed
 
 CARDS = Path(__file__).parent / "explorables"
 HUES = [NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[3][0]]  # of the two losses
+
+
+def leads(scores: Mapping[str, int]) -> None:
+    """Show that leads add up while their factors multiply: three tokens by their scores, the lowest first."""
+    drawing = Diagram("leads", 396, 218)
+    low, middle, high = scores.values()
+    places = [Area(48 + 300 * (score - low) / (high - low), 109, 94, 34) for score in scores.values()]
+    for place, (token, score) in zip(places, scores.items(), strict=True):
+        drawing.box(place, f"{token}: {score}".replace("-", "−"))
+    pairs = ((0, 1, 14, 40, middle - low), (1, 2, 14, 40, high - middle), (0, 2, -14, 78, high - low))
+    for start, end, aside, away, lead in pairs:
+        left, right = places[start].x + aside, places[end].x - aside
+        for side, role, below, text in ((-1, "scores", -7, f"{lead}"), (1, "weights", 19, f"× f({lead})")):
+            edge, far = 109 + 17 * side, 109 + away * side
+            drawing.arrow((left, edge), (left, far), (right, far), (right, edge), role=role, lit=False)
+            drawing.text(((left + right) / 2, far + below), text, symbol=True)
+    first, second, both = (lead for *_, lead in pairs)
+    caption = f"The leads above add up, {first} + {second} = {both}, and the factors below multiply, f({both}) = f({first}) · f({second})."
+    said = ", ".join(f"{token} {score}" for token, score in scores.items())
+    alt = f"Three tokens with their scores, {said}, and arrows to higher ones. {caption}"
+    publish_diagram(drawing.finish(title="Leads in score, and factors in weight", caption=caption, alt=alt))
 
 
 def compromise(share: ArrayLike, totals: Mapping[float, ArrayLike]) -> None:

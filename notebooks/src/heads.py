@@ -92,8 +92,8 @@ for seed in (2, 1, 0):
 
 # %% [markdown] id="hook-notice"
 # Two heads name both neighbours every time. One head names one neighbour every time, and almost always gives the same answer for the other,
-# which is right at one place of eight. Which one? In each start, the neighbour that gets the larger weight on average. Here are the mean
-# weights of the three heads (one, then two) after the last start:
+# which is right at one place of eight. Which one? In each start, the neighbour that gets the larger weight on average. These are the mean
+# weights after the last start:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # (rings, heads, places, places)
@@ -261,9 +261,9 @@ for n_heads in (2, 1):
 
 # %% [markdown] id="at-once"
 # For 1024 rings and two heads, your loop calls `attend` 2048 times (in the folded cell, for the layer of `two`). Real code calls it once,
-# which took less than a tenth of the time on one core of our CPU. It reshapes the queries of $B$ rings of $T$ places to $(B, T, H, d_k)$,
-# and keys and values likewise. `@` and `.mT` work on the last two axes, so it swaps places and heads: in $(B, H, T, d_k)$, these are the
-# two axes of one head of one ring. (With a direct reshape to that shape, head 0 would get all columns of the first four places.)
+# which took less than a tenth of the time on one core of our CPU. It reshapes the queries of $B$ rings to $(B, T, H, d_k)$, and keys and
+# values likewise. Then it swaps places and heads, to $(B, H, T, d_k)$, since `@` and `.mT` work on the last two axes. (With a direct
+# reshape to that shape, head 0 would get all columns of the first four places.)
 
 # %% id="at-once-loop" tags=["hide-input"]
 w_in = two.layer.in_proj_weight.numpy().T  # PyTorch transposes its weights

@@ -48,8 +48,8 @@ figures.machine()
 # %% [markdown] id="hook-reads"
 # For each place the layer reads a vector of the colour plus one of the place. From what it returns at a place (here $X$ is not added), a
 # linear map must name both neighbours. We try one head of width 32, and two of width 16. The folded cells hold the model, with PyTorch's
-# `nn.MultiheadAttention(32, n_heads)`, and `train`: 300 steps, each on 64 fresh rings. From three starts, how often do both models name
-# the neighbours right on our unseen rings?
+# `nn.MultiheadAttention(32, n_heads)`, and its training on fresh rings. From three starts, how often do both models name the
+# neighbours right on our 1024 rings?
 
 
 # %% id="hook-code" tags=["hide-input"]
@@ -116,8 +116,8 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
 # A wider head mixes vectors, and from the mixture, the linear map makes one number for each answer. Take the number for "blue comes after"
-# and subtract that for "red comes after". Where one of these two comes after, this *lead* of blue should be positive exactly for
-# blue. While the weights are fixed, only matrices act on the vectors, so the lead is a sum over the places:
+# and subtract that for "red comes after". While the weights are fixed, only matrices act on the vectors, so this *lead* of blue is a sum
+# over the places:
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #

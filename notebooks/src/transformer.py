@@ -3,7 +3,7 @@
 #
 # Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, to be quick, a cache. **How do these
 # parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on stories, and
-# give the same lines the weights of a real model, which writes English.
+# give the same lines the weights of a real model.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
@@ -11,8 +11,7 @@
 # %% [markdown] id="stories"
 # ## Stories whose chances are known
 #
-# To judge a model, we want a language that we know entirely. Ours has 10,752 stories. The cell prints the first and
-# the last:
+# To judge a model, we want a language that we know entirely. Ours has 10,752 stories:
 
 # %% id="stories-code"
 from attn_course.experiments.stories import LENGTH, STORIES
@@ -39,7 +38,7 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# A Transformer is made of sums. What each part finds is *added* to a stream, which runs down the left side of this picture:
+# A Transformer is made of sums: what each part finds is *added* to a stream:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -94,13 +93,12 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# This looks like attention to $m$ learned values, but nothing makes the weights sum to 1. Such a unit could store a fact: where attention has
-# brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and so raise the score of *finds*, as
+# Such a unit could store a fact: where attention has brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and so raise the score of *finds*, as
 # section {section}`model` shows.
 
 # %% [markdown] id="units-gate"
 # Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
-# very negative $c$. A hard switch between 1 and 0 would have the slope 0 on both sides, so training could not move it. The gate is a soft switch.
+# very negative $c$. The gate is a soft switch.
 #
 # By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
 # $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$. For $-g$ the gate is only 0.05, and the unit adds $-0.3$ times $v$.
@@ -378,7 +376,7 @@ for _ in range(300):
 figures.training(losses, FLOOR)
 
 # %% [markdown] id="train-loss-text"
-# The cell says whether the loss on the stories kept back lies where it can:
+# The cell compares the loss on the stories kept back with the floor:
 
 # %% id="train-loss"
 loss = loss_of(mine, kept_back).item()
@@ -410,7 +408,7 @@ for name in record.results[0]["loss"]:
 #
 # One block tells as many true stories as two, because each word follows from a few earlier ones, which attention finds in one block if it is
 # told their places. Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the
-# helper, and over all stories it is right half of the time at most. Indeed it tells about half as many true stories.
+# helper, and it tells about half as many true stories.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -418,7 +416,7 @@ for name in record.results[0]["loss"]:
 # To write is to read the words so far, take a word from the last row of scores, append it, and go on. The mask keeps later words from changing an
 # earlier row, so its keys and values stay what they were. With a cache, each step after the first therefore reads only the new word.
 #
-# By hand: 13 words are given and 16 are to be written. Without a cache the 16 steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read
+# By hand: 13 words and stops are given and 16 are to be written. Without a cache the 16 steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read
 # $13 + 15 = 28$. `write` hands the cache from step to step:
 
 
@@ -477,7 +475,7 @@ from attn_course import language_model
 model = language_model()
 
 # %% [markdown] id="real-words-text"
-# The cell lets the course's own code write four more:
+# Now the course's own code continues a sentence by four words:
 
 # %% id="real-words"
 start = "A long time ago, in a small village, there lived"

@@ -93,8 +93,8 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# Such a unit could store a fact: where attention has brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and so raise the score of *finds*, as
-# section {section}`model` shows.
+# Such a unit could store a fact: where attention has brought *loses* to the place of the helper's name, $v_i$ can point along the table's row
+# of *finds*, and so raise the score of *finds*, as section {section}`model` shows.
 
 # %% [markdown] id="units-gate"
 # Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for

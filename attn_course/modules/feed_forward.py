@@ -28,8 +28,7 @@ class FeedForward(nn.Module):
     `activation`: a. GPT-2 has "gelu_tanh", which differs from "gelu" by up to 0.0005.
     `gated`: whether a gate multiplies the hidden units: "silu" then makes SwiGLU, "gelu" GEGLU.
     `bias`: whether b_in and b_out are added.
-    `generator`: source of the first weights, with which an input of mean square 1 gives outputs of variance 1, Eq.
-    variance-after-hidden-units.
+    `generator`: source of the first weights, with which an input of mean square 1 gives outputs of variance 1.
 
     Raises ValueError if the activation is unknown, or a size is below 1.
 
@@ -84,7 +83,7 @@ class FeedForward(nn.Module):
 
 
 def mean_square(activation: Activation) -> float:
-    """Return the mean of the square of an activation of a standard normal variable: 1/2 for "relu", Eq. gelu-moments for "gelu".
+    """Return the mean of the square of an activation of a standard normal variable: 1/2 for "relu", 1/3 + 1/(2 pi sqrt(3)) for "gelu".
 
     `activation`: its name.
 

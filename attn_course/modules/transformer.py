@@ -31,7 +31,7 @@ class Transformer(nn.Module):
     `w_tokens` (n_tokens, d_model), `w_positions` (n_positions, d_model), `w_logits` (d_model, n_tokens): None where not used.
 
     Logits start with variance 1, since E starts with 1 / d_model, Eq. variance-after-projection; with a tied table that of the token
-    itself is higher, Eq. tied-logit-means. With `norm_first` the 2 n_layers parts bring the stream a variance of 1 in all, Eq.
+    itself is higher. With `norm_first` the 2 n_layers parts bring the stream a variance of 1 in all, Eq.
     stream-variance-by-depth: their last matrices are divided by sqrt(2 n_layers).
 
     Places for hooks: `embedded` (X_0), `blocks.0.stream`, `blocks.0.attention.weights` and the others of each `Block`.

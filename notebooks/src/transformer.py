@@ -2,10 +2,10 @@
 # # {lesson}`transformer` A Transformer of your own
 #
 # Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, to be quick, a cache. **How do these
-# parts become one machine, and can you own every line of it?** You will build it in about sixty lines of PyTorch, train it on stories, and
-# give the same lines the weights of a real model, which writes English.
+# parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on stories, and
+# give the same lines the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 57 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -38,7 +38,7 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# A Transformer is made of sums: what each part finds is *added* to $X$.
+# A Transformer is made of sums: what each part finds is *added* to a stream:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -57,9 +57,9 @@ figures.machine()
 # %% [markdown] id="norm"
 # ## The norm
 #
-# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
-# by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny $\varepsilon$ under the
-# root guards against a row of zeros.
+# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row
+# divided by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny $\varepsilon$ under
+# the root guards against a row of zeros.
 #
 # By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
 # norm of $(10, 70)$: the norm forgets the size of $x$.
@@ -85,9 +85,6 @@ def ours(x, gain, eps):
 
 norm = ours if my_norm is ... else my_norm
 
-# %% [markdown] id="place"
-# In the first Transformer (2017) the norm stood behind each sum. Section {section}`deep` derives and measures what the place changes.
-
 # %% [markdown] id="units"
 # ## Hidden units
 #
@@ -96,16 +93,30 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# This looks like attention to $m$ learned values, but nothing makes the weights sum to 1. Such a unit could store a fact: where attention has
-# brought *loses* to the place of the helper's name, $v_i$ can point along the table's row of *finds*, and so raise the score of *finds*, as
-# section {section}`model` shows.
+# Such a unit could store a fact: where attention has brought *loses* to the place of the helper's name, $v_i$ can point along the table's row
+# of *finds*, and so raise the score of *finds*, as section {section}`model` shows.
 
 # %% [markdown] id="units-gate"
 # Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
-# very negative $c$. A hard switch between 1 and 0 would have the slope 0 on both sides, so training could not move it. The gate is a soft switch.
+# very negative $c$. The gate is a soft switch.
 #
 # By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
 # $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$. For $-g$ the gate is only 0.05, and the unit adds $-0.3$ times $v$.
+
+# %% [markdown] id="units-text"
+# `hidden_units` computes {eq}`gated-feed-forward` for all rows at once. A `block` will hold the three matrices: $g_i$ and $u_i$ are the columns of
+# `w_gate` and `w_in`, and $v_i$ the rows of `w_out`:
+
+
+# %% id="units-code"
+from torch.nn.functional import silu
+
+
+def hidden_units(block, x):  # x: (..., words, d)
+    gated = silu(x @ block.w_gate)  # (..., words, m)
+    read = x @ block.w_in  # (..., words, m)
+    return (gated * read) @ block.w_out  # (..., words, d)
+
 
 # %% [markdown] id="attention"
 # ## Every line of attention
@@ -121,7 +132,7 @@ my_allowed = ...  # your function
 check("causal-mask-behind-kept", my_allowed)
 
 # %% [markdown] id="mask-goes-on"
-# Our answer is in the folded cell.
+# Our answer is in the folded cell:
 
 
 # %% id="mask-code" tags=["hide-input"]
@@ -131,29 +142,57 @@ def allowed_ours(new, kept):
 
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
-# %% [markdown] id="model-text"
-# Queries and keys are told their places as in lesson {lesson}`self_attention`: the folded `turned` turns pair $j = 0, 1, \ldots$ of their
-# features at place $t$ by the angle $\theta^{-2j / d_k}\, t$, where $\theta$ is chosen. So of two places a score keeps only how far they lie
-# apart, and a kept key is never turned again.
+# %% [markdown] id="weigh-text"
+# Attention weighs values, $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. `weighed` does so in three steps: all scores, then your mask, then the
+# weights, and with them the means of the values:
 
-
-# %% id="turned-code" tags=["hide-input"]
+# %% id="weigh-code"
 import torch
-from torch import nn
-from torch.nn.functional import cross_entropy, silu
 
 
-def turned(x, first, theta):  # x: (..., places, d_k)
-    d_k, t = x.shape[-1], first + torch.arange(x.shape[-2])
-    omega = theta ** (-torch.arange(0, d_k, 2) / d_k)
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-    turns = torch.exp(1j * t[:, None] * omega)  # (places, d_k / 2), as pairs
-    return torch.view_as_real(pairs * turns).flatten(-2)
+def weighed(queries, keys, values, kept):
+    # queries: (..., new, d_k), keys and values: (..., kept + new, d_k)
+    new, d_k = queries.shape[-2:]
+    scores = queries @ keys.mT / d_k**0.5  # (..., new, kept + new)
+
+    unseen = torch.as_tensor(allowed(new, kept)) == 0  # your mask
+    scores = scores.masked_fill(unseen, -torch.inf)
+
+    weights = scores.softmax(-1)  # each row sums to 1
+    return weights @ values  # (..., new, d_k)
 
 
-# %% [markdown] id="attend-text"
-# Now all of attention, one step a line. Each key head serves `block.shared` heads (lesson {lesson}`heads`), and the cache has keys and values
-# for each block:
+# %% [markdown] id="model-text"
+# ### Places, told by turning
+#
+# Such a score does not tell how far apart two words stand. So, as in lesson {lesson}`self_attention`, queries and keys are turned first. At
+# place $t$, pair $j = 0, 1, \ldots$ of neighbouring features turns by the angle $\theta^{-2j / d_k}\, t$, where $\theta$ is chosen.
+#
+# By hand: for $d_k = 4$ and $\theta = 100$, pair 0 turns by 1 a place, and pair 1 by 0.1. A query at place 5 is turned by 2 and by 0.2 more
+# than a key at place 3, and so it is at places 105 and 103. The product of two turned pairs depends only on the difference of their angles. So
+# of two places a score keeps only how far they lie apart, and a kept key is never turned again. `turned` computes the angles, then turns each
+# pair:
+
+
+# %% id="turned-code"
+def turned(x, first, theta):  # x: (..., words, d_k), the first at place `first`
+    d_k = x.shape[-1]
+    places = first + torch.arange(x.shape[-2])  # (words,)
+    speeds = theta ** (-torch.arange(0, d_k, 2) / d_k)  # (d_k / 2,)
+    angles = places[:, None] * speeds  # (words, d_k / 2)
+
+    left, right = x[..., 0::2], x[..., 1::2]  # neighbours are a pair
+    new_left = left * angles.cos() - right * angles.sin()
+    new_right = left * angles.sin() + right * angles.cos()
+    return torch.stack((new_left, new_right), -1).flatten(-2)  # (..., words, d_k)
+
+
+# %% [markdown] id="heads-text"
+# ### Heads that share keys
+#
+# `in_heads` cuts each row into heads of $d_k$ numbers. Keys and values have fewer heads than queries, and each serves `shared` query heads (lesson
+# {lesson}`heads`). With four query heads and `shared` 2, heads 0 and 1 read key head 0, and heads 2 and 3 read key head 1. `for_all_heads` repeats
+# the key heads in this order:
 
 
 # %% id="attend-code"
@@ -161,24 +200,56 @@ def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
     return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
 
 
+def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
+    return x.repeat_interleave(shared, -3)
+
+
+# %% [markdown] id="kept-text"
+# ### Keys and values that are kept
+#
+# The cache holds the keys of each block, already turned, and its values. `words_kept` counts them. `remembered` puts the kept ones before the new
+# ones, and keeps all of them for the next word:
+
+
+# %% id="kept-code"
+def words_kept(block, cache):
+    return cache[block][0].shape[-2] if block in cache else 0
+
+
+def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
+    if block in cache:
+        kept_keys, kept_values = cache[block]
+        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
+        values = torch.cat((kept_values, values), -2)
+    cache[block] = keys, values
+    return keys, values
+
+
+# %% [markdown] id="attend-text"
+# Now all of attention. `attend` reads the new rows three ways, turns queries and keys to their places, puts the kept words before the new ones,
+# and weighs:
+
+
 # %% id="attend-lines"
-def attend(block, x, cache):  # x: the rows of the new words
-    w = block.w_query, block.w_key, block.w_value
-    q, k, v = (in_heads(x @ each, block.d_k) for each in w)
-    kept = cache[block][0].shape[-2] if block in cache else 0  # how many came before
-    q, k = (turned(y, kept, block.theta) for y in (q, k))  # told their places
-    if kept:  # kept keys and values stand before the new ones
-        k, v = (torch.cat(both, -2) for both in zip(cache[block], (k, v), strict=True))
-    cache[block] = k, v
-    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # one for each head
-    unseen = torch.as_tensor(allowed(x.shape[-2], kept)) == 0  # your mask
-    scores = (q @ k.mT / block.d_k**0.5).masked_fill(unseen, -torch.inf)
-    output = (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2)  # heads side by side
-    return output @ block.w_output
+def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
+    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
+    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
+    values = in_heads(x @ block.w_value, block.d_k)
+
+    kept = words_kept(block, cache)
+    queries = turned(queries, kept, block.theta)
+    keys = turned(keys, kept, block.theta)
+    keys, values = remembered(block, cache, keys, values)
+
+    keys = for_all_heads(keys, block.shared)  # (..., heads, kept + new, d_k)
+    values = for_all_heads(values, block.shared)
+    output = weighed(queries, keys, values, kept)  # (..., heads, new, d_k)
+    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
 
 
 # %% [markdown] id="attend-rows"
-# Five words at once, and one by one with the cache, must give the same rows. The folded `Tiny` has two heads and one key head:
+# The cell reads five words at once, and one by one with the cache. Both must give the same rows, of which it prints the first numbers. The folded
+# `Tiny` has two heads and one key head:
 
 
 # %% id="tiny-code" tags=["hide-input"]
@@ -198,12 +269,14 @@ print("one by one:", torch.cat(rows)[:, 0])
 # ## The whole model
 #
 # How large should the first, random weights be? A matrix of independent entries with mean 0 and variance 1 over its number of rows gives out
-# numbers about as large as those that go in. As $2L$ parts add to the stream, the last matrix of each is also divided by $\sqrt{2L}$ (`parts`
-# is $2L$). Then all of them together add about as much as a single undivided one (section {section}`deep`). The folded `matrix` and `gains`
-# draw such weights.
+# numbers about as large as those that go in. As $2L$ parts add to the stream, the last matrix of each is also divided by $\sqrt{2L}$ (in the
+# code `parts` is $2L$), so that all of them together add about as much as one undivided part would (section {section}`deep`). The folded
+# `matrix` and `gains` draw such weights.
 
 
 # %% id="first-weights" tags=["hide-input"]
+from torch import nn
+
 rng = np.random.default_rng(8)
 
 
@@ -217,8 +290,8 @@ def gains(d):
 
 
 # %% [markdown] id="block-text"
-# A block is one step of {eq}`stream-is-a-sum`. The last line holds the hidden units, {eq}`gated-feed-forward`, where $g_i$ and $u_i$ are
-# columns of `w_gate` and `w_in`, and $v_i$ is a row of `w_out`.
+# `Block` draws the weights of both parts. Its last two lines are one step of {eq}`stream-is-a-sum`: each part reads a normed copy of the stream and
+# adds what it found.
 
 
 # %% id="block-code"
@@ -227,6 +300,7 @@ class Block(nn.Module):
         super().__init__()
         self.d_k, self.shared, self.theta = d_k, shared, theta
         self.gain_attention, self.gain_hidden = gains(d), gains(d)
+
         self.w_query, self.w_output = matrix(d, d), matrix(d, d, parts)
         self.w_key, self.w_value = matrix(d, d // shared), matrix(d, d // shared)
         self.w_gate, self.w_in = matrix(d, hidden), matrix(d, hidden)
@@ -234,12 +308,11 @@ class Block(nn.Module):
 
     def forward(self, x, cache):
         x = x + attend(self, norm(x, self.gain_attention, 1e-5), cache)
-        n = norm(x, self.gain_hidden, 1e-5)
-        return x + (silu(n @ self.w_gate) * (n @ self.w_in)) @ self.w_out
+        return x + hidden_units(self, norm(x, self.gain_hidden, 1e-5))
 
 
 # %% [markdown] id="gpt-text"
-# The whole model is a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream with
+# `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream with
 # its row of the table, so one table serves for reading and for writing. It is called **tied**.
 
 
@@ -252,14 +325,16 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(d, 2 * depth, **sizes) for _ in range(depth))
 
     def forward(self, ids, cache=None):
-        x, cache = self.table[ids], {} if cache is None else cache
+        cache = {} if cache is None else cache
+        x = self.table[ids]  # (..., words, d)
         for block in self.blocks:
             x = block(x, cache)
         return norm(x, self.gain, 1e-5) @ self.table.T
 
 
 # %% [markdown] id="sizes-text"
-# Ours is small. A word has 48 numbers, attention has 4 heads of 12, and every two share a key head:
+# Ours is small. A word has 48 numbers, attention has 4 heads of 12, and every two share a key head. The cell
+# makes the model and counts its numbers:
 
 # %% id="sizes-code"
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
@@ -269,16 +344,21 @@ print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 # %% [markdown] id="train"
 # ## Training
 #
-# Row $t$ of the scores is about word $t + 1$. So the model reads all words but the last, and its targets are all words but the first:
+# Row $t$ of the scores is about word $t + 1$. So `loss_of` lets the model read all words but the last, and its targets are all
+# words but the first:
 
 # %% id="loss-code"
+from torch.nn.functional import cross_entropy
+
 from attn_course.experiments.stories import FLOOR, tables
 
 stories, kept_back = tables()  # each word a number; a full stop begins each row
 
 
-def loss_of(model, rows):
-    return cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+def loss_of(model, rows):  # rows: (stories, words)
+    scores = model(rows[:, :-1])  # (stories, words - 1, words of the language)
+    targets = rows[:, 1:]  # (stories, words - 1)
+    return cross_entropy(scores.flatten(0, 1), targets.flatten())
 
 
 # %% [markdown] id="train-steps"
@@ -294,6 +374,9 @@ for _ in range(300):
     loss.backward()
     optimiser.step()
 figures.training(losses, FLOOR)
+
+# %% [markdown] id="train-loss-text"
+# The cell compares the loss on the stories kept back with the floor:
 
 # %% id="train-loss"
 loss = loss_of(mine, kept_back).item()
@@ -323,18 +406,18 @@ for name in record.results[0]["loss"]:
 # were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
 # sees the answer gets below it.
 #
-# One block tells as many true stories as two, because each word follows from a few earlier ones, which attention finds in one block if it is told
-# their places. Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper, and over
-# all stories it is right half of the time at most. Indeed it tells about half as many true stories.
-#
-# Both turned models lie only 0.006 a word above the floor of all stories, but this is 0.17 a story. A model that gives 1/7 of its chance to
-# false stories, and the rest to all true ones alike, lies $-\ln(6/7) = 0.15$ a story above it. And one drawn story in seven is not true.
+# One block tells as many true stories as two, because each word follows from a few earlier ones, which attention finds in one block if it is
+# told their places. Unturned, one block sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the
+# helper, and it tells about half as many true stories.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
 #
-# To write is to read the words so far, take a word from the last row of scores, append it, and go on. With a cache, each step after the first
-# reads only the new word. The mask keeps later words from changing an earlier row, so its keys and values stay what they were:
+# To write is to read the words so far, take a word from the last row of scores, append it, and go on. The mask keeps later words from changing an
+# earlier row, so its keys and values stay what they were. With a cache, each step after the first therefore reads only the new word.
+#
+# By hand: 13 words and stops are given and 16 are to be written. Without a cache the 16 steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read
+# $13 + 15 = 28$. `write` hands the cache from step to step:
 
 
 # %% id="write-code"
@@ -344,15 +427,16 @@ def likeliest(scores):
 
 @torch.no_grad()
 def write(model, ids, count, choose=likeliest):
-    new, cache = ids, {}
+    new, cache = ids, {}  # first all words are new, and none is kept
     for _ in range(count):
-        new = choose(model(new, cache)[..., -1, :])
+        scores = model(new, cache)  # (..., new, words of the language)
+        new = choose(scores[..., -1, :])
         ids = torch.cat([ids, new], -1)
     return ids
 
 
 # %% [markdown] id="write-text"
-# We let it end the stories that were kept back, given all up to the helper's name:
+# We let it end the stories that were kept back, given all up to the helper's name. The cell prints one, and counts those that end as they must:
 
 # %% id="write-check"
 from attn_course.experiments.stories import text
@@ -382,13 +466,16 @@ for _ in range(3):
 # %% [markdown] id="real"
 # ## The real model, in your lines
 #
-# The stories are easy. Do the same lines write English? SmolLM2 was trained by others, on far more text than we could read. Here is what it
-# writes, run by the course:
+# The stories are easy. Do the same lines write English? SmolLM2 was trained by others, on far more text than we could read. The cell
+# loads it:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
 
 model = language_model()
+
+# %% [markdown] id="real-words-text"
+# Now the course's own code continues a sentence by four words:
 
 # %% id="real-words"
 start = "A long time ago, in a small village, there lived"
@@ -396,8 +483,9 @@ print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Its sizes are below: 30 blocks, and 49,152 words or pieces of words. Now put its 134.5 million numbers into *your* class, of which not a line
-# changes. `renamed` gives them your names. The cell compares all scores with those of the course's own code for this model. Then your `write`
-# goes on, with the likeliest words and with drawn ones:
+# changes. `renamed` exchanges only names: the published weights pair feature $j$ of a head with $j + d_k / 2$, but the file that the course
+# reads stores each pair side by side, as `turned` reads them. The cell compares all scores with those of the course's own code for this model.
+# Then your `write` goes on, with the likeliest words and with drawn ones:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -442,72 +530,35 @@ verify_lesson("transformer")
 # [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
-# ## Deeper: norms, hidden units and the table
+# ## Deeper: what GPT-2 does otherwise
 #
-# A layer norm (LN) takes away the mean first. Without gains, for $a \ne 0$, $\varepsilon = 0$ and an $x$ that is not 0 (for LN: not
-# constant), both forget the size of $x$,
-#
-# $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
-# \label{norm-forgets-scale}$$
-#
-# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean.
-
-# %% [markdown] id="norm-change"
-# A layer norm is an RMS norm of the centred row (gains and biases apart):
+# GPT-2 has the same stream, but other parts. Its norm is a *layer norm* (LN), which takes away the mean first. Gains and biases apart, it is
+# an RMS norm of the centred row:
 #
 # $$\mathrm{LN}(x) = \mathrm{RMS}\Bigl( x - \frac{1}{d} \sum_{i=1}^{d} x_i\, \mathbf{1} \Bigr) \label{layer-norm-centres-first}$$
 #
-# How does $y = \mathrm{RMS}(x)$ change with $x$? Write $y = \sqrt{d}\, x / \|x\|$. The derivative of $\|x\|$ is $x^\top / \|x\|$, so the
-# rule for quotients gives
+# The root of the mean square of $a x$ is $|a|$ times that of $x$, and a number $b$ added to all features goes with the mean. So for $a \ne 0$,
+# $\varepsilon = 0$ and an $x$ that is not 0 (for LN: not constant), both norms forget the size of $x$:
 #
-# $$\frac{\partial y}{\partial x} = \frac{\sqrt{d}}{\|x\|} \Bigl( I - \frac{x\, x^\top}{\|x\|^2} \Bigr) \label{rms-norm-jacobian}$$
-#
-# and times $x$ this is zero, which is {eq}`norm-forgets-scale` again. If $\mathrm{N}$ is a layer norm with gain $\gamma$ and bias $\beta$, and
-# a matrix follows, it can take them over (behind the last norm only if the table is not tied):
+# $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
+# \label{norm-forgets-scale}$$
+
+# %% [markdown] id="norm-change"
+# The layer norm $\mathrm{N}$ of GPT-2 also has a gain $\gamma$ and a bias $\beta$. A matrix that follows can take them over (behind the last norm
+# only if the table is not tied):
 #
 # $$\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(\gamma)\, W \bigr) + \beta\, W \label{norm-gain-folds-away}$$
 
 # %% [markdown] id="units-oldest"
-# In their oldest form hidden units have one reading. Then $k_i$ are the columns of a first matrix, and $v_i$ the rows of a second one:
+# Its hidden units have one reading each. Apart from biases, $k_i$ are the columns of a first matrix, and $v_i$ the rows of a second one:
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
-
-# %% [markdown] id="gelu"
-# GPT-2's units use another gate: the share of a standard normal distribution that lies below $x$.
+#
+# And $\phi$ has another gate, the share of a standard normal distribution that lies below $x$:
 #
 # $$\mathrm{GELU}(x) = x \Bigl( \frac{1}{2} + \frac{1}{\sqrt{2\pi}} \int_{0}^{x} e^{-t^2 / 2}\, dt \Bigr) \label{gelu-as-integral}$$
 #
-# For both, the gate of $x$ and that of $-x$ sum to 1, so two units of one reading can together pass a number on unchanged:
-#
-# $$x = \mathrm{GELU}(x) - \mathrm{GELU}(-x) = \mathrm{SiLU}(x) - \mathrm{SiLU}(-x) \label{gates-of-opposite-inputs}$$
-#
-# What do such units do to the variance? For a standard normal $z$, integration by parts gives
-#
-# $$\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad
-#  \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}} \label{gelu-moments}$$
-#
-# The second is 0.425. If the entries of $V$ are uncorrelated with variance $\sigma^2$ and mean 0, and the row $c$ holds $m$ such numbers $z$
-# that do not depend on $V$,
-#
-# $$\mathrm{Var}\bigl[ (\phi(c)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr] \label{variance-after-hidden-units}$$
-#
-# so to keep a variance, GELU's matrix is divided by the root of $0.425\, m$ and not of $m$. For SiLU the mean square is 0.356. A second reading of mean
-# square 1, independent of the first, changes neither.
-
-# %% [markdown] id="tied-text"
-# A tied table leaves a trace at the start. The stream still holds the word that was read, and if the entries of the table are uncorrelated, with
-# mean 0 and variance $\sigma^2$, then
-#
-# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
-#
-# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects a word again more often than chance:
-
-# %% id="tied-code"
-rng = np.random.default_rng(8)
-fresh = GPT(words=42, d=48, depth=2, **sizes)
-ids = torch.arange(42)[:, None]  # each word alone
-chance = fresh(ids).softmax(-1).flatten(1).diagonal(dim1=0, dim2=1).mean().item()
-print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f}")
+# (GPT-2 computes it by an approximation, which is up to 0.0005 off.)
 
 # %% [markdown] id="deep"
 # ## Deeper: why a deep pile can be trained
@@ -519,15 +570,22 @@ print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f
 #
 # Through $2L$ parts the gradient is a product of such factors. Multiplied out, it has the term $I \cdot I \cdots I = I$. So the gradient at
 # the end also reaches the beginning directly, unless other terms cancel it.
+
+# %% [markdown] id="deep-behind"
+# In the first Transformer (2017) the norm stood behind each sum. First the norm alone: how does $y = \mathrm{RMS}(x)$ change with $x$? Without
+# a gain and for $\varepsilon = 0$ it is $y = \sqrt{d}\, x / \|x\|$, and the derivative of $\|x\|$ is $x^\top / \|x\|$. So the rule for
+# quotients gives
 #
-# With the norm behind, $y = x + f(x)$ and $r = \mathrm{RMS}(y)$ goes on. For $\varepsilon = 0$,
+# $$\frac{\partial y}{\partial x} = \frac{\sqrt{d}}{\|x\|} \Bigl( I - \frac{x\, x^\top}{\|x\|^2} \Bigr) \label{rms-norm-jacobian}$$
+#
+# In a part with the norm behind, $y = x + f(x)$, and $r = \mathrm{RMS}(y)$ goes on. So this factor, now at $y$, stands before the derivative of the
+# sum:
 #
 # $$\frac{\partial r}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
 #  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
 #
-# The first factor is the norm's own derivative, {eq}`rms-norm-jacobian`. It takes away what points along $y$, and divides by the root mean
-# square of $y$. The second one may stretch. So the gradient passes $2L$ products. Many such factors can grow or shrink quickly, and nothing
-# holds them near $I$.
+# The first factor takes away what points along $y$, and divides by the root mean square of $y$. The second one may stretch. So the gradient passes
+# $2L$ products. Many such factors can grow or shrink quickly, and nothing holds them near $I$.
 
 # %% [markdown] id="start"
 # And how much does each part of a fresh model add? Each ends with a matrix $W_l$ of $m$ rows. It adds $h_l W_l$ to the

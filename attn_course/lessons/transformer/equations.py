@@ -87,22 +87,6 @@ def _(rng, draw):
     }
 
 
-@claim("gates-of-opposite-inputs", rests_on="gelu-as-integral")
-def _(rng, draw):
-    r"""x = \mathrm{GELU}(x) - \mathrm{GELU}(-x) = \mathrm{SiLU}(x) - \mathrm{SiLU}(-x)
-    A gate and the gate of the opposite input sum to 1: two units, with weights 1 and -1, pass any number on unchanged.
-        odd functions: x = \mathrm{GELU}(x) + \mathrm{GELU}(-x)
-        the gates and not their units: 1 = \mathrm{GELU}(x) - \mathrm{GELU}(-x)
-        one half each: \mathrm{GELU}(x) = \frac{x}{2}
-    """
-    units = {"GELU": gelu, "SiLU": silu}
-    made = {
-        rf"\mathrm{{{name}}}": function(lambda x, unit=unit: unit(np.asarray(x, dtype=float)), entrywise=True)
-        for name, unit in units.items()
-    }
-    return made | {"x": (-1.0, 1.0, 2.0)[draw] * rng.uniform(0.4, 1.2)}
-
-
 def units(normal: Normal, d: int, m: int, *roles: str) -> dict[str, np.ndarray]:
     """Return one vector of d numbers for each hidden unit and role."""
     return {role: normal(m, d) / np.sqrt(d) for role in roles}

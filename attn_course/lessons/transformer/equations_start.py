@@ -8,8 +8,7 @@ from attn_course.costs import TransformerSizes, transformer_parameters
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
 from attn_course.equations.drawing import uncorrelated
-from attn_course.formulas import function, matrices, matrix, normal_nodes, outcomes, row, rows
-from attn_course.reference import gelu
+from attn_course.formulas import matrices, outcomes, rows
 
 claim = about("M2")
 
@@ -32,54 +31,6 @@ def _(normal, rng, K, m, d):
     """
     (points, chances), sigma = uncorrelated(normal, rng, K, m, d), rng.uniform(0.3, 0.8)
     return {"h": rows(normal(K, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "K": K}
-
-
-@claim("gelu-moments", rests_on="gelu-as-integral", may_be="negative")
-def _(rng):
-    r"""\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad
-        \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}}
-    where z standard normal
-    Integrate by parts (Stein): E[z f(z)] = E[f'(z)]. The second is 0.425, so hidden units lose more than half of the variance.
-        mean 0, as for tanh: \mathbb{E}[\mathrm{GELU}(s\,z)] = 0
-        half, as for ReLU: \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{2}
-        1, as without an activation: \mathbb{E}[\mathrm{GELU}(z)^2] = 1
-    """
-    nodes, weights = normal_nodes(120)
-    unit = function(lambda x: gelu(np.asarray(x, dtype=float)), entrywise=True)
-    return {r"\mathrm{GELU}": unit, "z": outcomes(weights, nodes), "s": rng.uniform(0.4, 1.1)}
-
-
-@claim(
-    "variance-after-hidden-units",
-    rests_on="variance-after-projection gelu-moments",
-    whatever={r"\phi": "any activation loses its own share of the variance"},
-)
-def _(normal, rng, m, d):
-    r"""\mathrm{Var}\bigl[ (\phi(c)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ \phi(z)^2 \bigr]
-    where c_1 ... c_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
-        ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of c
-    V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[phi(z)^2]) gives back a variance of 1.
-        the variance of the activation: \mathbb{E}\bigl[ \phi(z)^2 \bigr] -> \mathrm{Var}\bigl[ \phi(z) \bigr]
-        as without an activation: \, \mathbb{E}\bigl[ \phi(z)^2 \bigr] ->
-        the square of the mean: \mathbb{E}\bigl[ \phi(z)^2 \bigr] -> \mathbb{E}[ \phi(z) ]^2
-    """
-    (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(normal, rng, m, d)
-    signs, sigma = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.3, 0.8)
-    random = {"c": outcomes(weights, row(np.outer(nodes, signs)), "c"), "V": outcomes(chances, matrix(sigma * points), "V")}
-    return random | {"z": outcomes(weights, nodes, "z"), r"\phi": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
-
-
-@claim("tied-logit-means", rests_on="variance-after-projection")
-def _(normal, rng, n, d):
-    r"""\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,]
-    where e_v, e_w: rows of the table of tokens, entries uncorrelated, mean 0, variance sigma^2
-    One table to write and to read: the stream still holds the token read, whose logit therefore starts higher than all others.
-        all tokens alike: \, [\, v = w \,] ->
-        mean 0 for all: \sigma^2\, d\, [\, v = w \,] -> 0
-        the deviation: \sigma^2\, d -> \sigma\, \sqrt{d}
-    """
-    (points, chances), sigma = uncorrelated(normal, rng, n, d), rng.uniform(0.3, 0.8)
-    return {"e": outcomes(chances, rows(sigma * points)), r"\sigma": sigma, "d": d}
 
 
 # ---- what it costs

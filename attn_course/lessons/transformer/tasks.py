@@ -425,7 +425,8 @@ ORDER = [
     note(
         "title",
         """
-        Take them in any order. Task {task}`rms-norm-backward` leans on the *Deeper* section about norms, the others on the core alone.
+        Take them in any order. Task {task}`rms-norm-backward` leans on the *Deeper* section {section}`transformer/deep`, the others on
+        the core alone.
     """,
     ),
     note(

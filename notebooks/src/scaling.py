@@ -255,8 +255,8 @@ check("lift-the-silent", my_lift)
 
 # %% [markdown] id="slow-predict"
 # The cell trains the layer without the root once more, with your function as the `change` of the loop. Equal lengths might help any layer,
-# so as a control the layer with the root gets them, too. **Predict** how much of the delay of 24 steps they win back without the root:
-# hardly any, about half, or most of it?
+# so as a control the layer with the root gets them, too. **Predict** how much of the delay of 24 steps equal lengths win back without
+# the root: hardly any, about half, or most of it?
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
@@ -265,6 +265,7 @@ if my_lift is ...:  # not written yet: take ours
 equal = {"without": trial(1, my_lift), "with the root": trial(8, my_lift)}
 for name, runs in equal.items():
     print(f"equal lengths, {name:13s} mean {np.mean(steps(runs)):.1f} steps")
+# a line for each start; that of the middle start is thick
 figures.trainings(layers | {"without, equal lengths": equal["without"]})
 
 # %% [markdown] id="slow-answer" tags=["answer"]

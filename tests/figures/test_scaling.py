@@ -18,20 +18,13 @@ DRAWN = [
         ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
     (
-        partial(
-            figures.loud_and_silent,
-            {"one": [[0, 0, 0], [0.3, 0.3, 0.3], [-0.8, 0.3, 0.5]], "two": [[0, 9, -9], [0, 1, 0], [0, 0.0004, 0]]},
-        ),
-        [
-            "over its 3 keys, 0 to 2.",
-            "one: the right key, 0, has the weight 0.300 and the arrow 0.800;",
-            "two: the right key, 0, has the weight 0.000 and the arrow 0.000; the leader, key 1, has the weight 1.000 and the arrow 0.000.",
-        ],
+        partial(figures.trainings, {"one": [[0.1, 0.95], [0.1, 0.5, 0.92], [0, 0.91]], "two": [[0, 0.1, 0.2, 0.93]]}),
+        ["from 3 starts of each layer", "one, after 1 to 2 steps; two, after 3 to 3 steps."],
     ),
 ]
 REFUSED = [
     (partial(figures.walks, [0.1, 0.9]), "paths must have 2 axes"),
-    (partial(figures.loud_and_silent, {"one": [[0, 1]] * 3, "two": [[0, 1, 2]] * 3}), r"ways\['two'\] must have shape \(3, 2\)"),
+    (partial(figures.trainings, {}), "layers must hold 1 to 4 of them; got 0"),
 ]
 
 TestPictures = Pictures

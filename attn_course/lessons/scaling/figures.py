@@ -1,21 +1,18 @@
-"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights and to a query's gradient."""
+"""Figures of the lesson scaling: how far scores are spread, and how fast layers learn with them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, each_of_shape
+from attn_course.figures.drawing import as_numbers, label_ends
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, NEUTRAL_STYLES, QUERY, SCORES, WEIGHTS
-from attn_course.figures.words import number
+from attn_course.figures.palette import INK, NEUTRAL_STYLES
 
 CARDS = Path(__file__).parent / "explorables"
-ARROW: dict[str, Any] = {"arrowstyle": "-|>", "color": QUERY, "linewidth": 2.0, "shrinkA": 0, "shrinkB": 0}
 
 
 def walks(paths: ArrayLike) -> None:
@@ -40,41 +37,27 @@ def walks(paths: ArrayLike) -> None:
         ax.set(xlabel=r"entries counted so far, up to $d_k$", ylabel=r"$q \cdot k$ so far", xlim=(0, len(steps)))
 
 
-def loud_and_silent(ways: Mapping[str, ArrayLike]) -> None:
-    """Show one query in several ways: its scores, its weights, and as arrows where a step pulls its scores.
+def trainings(layers: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """Show how the share of found items grows with the steps, in one line for each start; the middle start has the thick one.
 
-    `ways`, each (3, n): scores, that of the right key first, weights, and the slopes of the loss along the scores.
+    `layers`: for each layer and start the shares before the steps. Raises ValueError if there are no layers or more than four.
     """
-    n = np.shape(next(iter(ways.values())))[-1]
-    pairs = each_of_shape("ways", ways, 3, n)
-    said = []
-    for name, (scores, weights, slopes) in pairs.items():
-        lead = scores.argmax()
-        said.append(
-            f"{name}: the right key, 0, has the weight {number(weights[0], 3)} and the arrow {number(-slopes[0], 3)}; the leader, key "
-            f"{lead}, has the weight {number(weights[lead], 3)} and the arrow {number(-slopes[lead], 3)}."
-        )
-    alt = f"Scores, weights and arrows of one query over its {n} keys, 0 to {n - 1}. {' '.join(said)}"
-    reach = 1.15 * max(abs(slopes).max() for _, _, slopes in pairs.values())
-    with picture(
-        title="Near a weight of 1, hardly any pull is left", alt=alt, height=4.6, rows=3, columns=len(pairs), sharex=True, sharey="row"
-    ) as axes:
-        for column, (name, (scores, weights, slopes)) in enumerate(pairs.items()):
-            above, middle, below = axes[column :: len(pairs)]
-            above.set_title(name)
-            above.bar(range(n), scores, color=SCORES)
-            middle.bar(range(n), weights, color=WEIGHTS)
-            middle.set(ylim=(0, 1))
-            for at, slope in enumerate(slopes):
-                below.plot(at, 0, ".", color=QUERY, markersize=4)
-                if abs(slope) > reach / 10:  # a shorter arrow is all head
-                    below.annotate("", (at, -slope), (at, 0), arrowprops=ARROW)
-            below.set(ylim=(-reach, reach), xticks=[0, scores.argmax()], xticklabels=["right", "wrong"])
-            for panel in (above, below):
-                panel.axhline(0, color=INK, linewidth=0.8)
-                panel.spines.bottom.set_visible(False)
-        for panel, name in zip(axes[:: len(pairs)], ("score", "weight", "pull, −g"), strict=True):
-            panel.set_ylabel(name)
+    if not 0 < len(layers) <= len(NEUTRAL_STYLES):
+        raise ValueError(f"layers must hold 1 to {len(NEUTRAL_STYLES)} of them; got {len(layers)}")
+    ordered = {name: sorted(starts, key=len) for name, starts in layers.items()}
+    said = "; ".join(f"{name}, after {len(starts[0]) - 1} to {len(starts[-1]) - 1} steps" for name, starts in ordered.items())
+    count = len(next(iter(ordered.values())))
+    alt = f"The share of queries that find their item, by step, from {count} starts of each layer, until it is more than 90 %: {said}."
+    with picture(title="Equal lengths win back most of the delay", alt=alt, height=3.7) as (ax,):
+        ax.axhline(0.9, color=INK, linestyle=":", linewidth=1.4)
+        for (name, starts), (colour, dashes) in zip(ordered.items(), NEUTRAL_STYLES, strict=False):
+            middle = len(starts) // 2
+            for shares in (*starts[:middle], *starts[middle + 1 :]):
+                ax.plot(shares, color=colour, linewidth=0.8, alpha=0.6)
+            ax.plot(starts[middle], color=colour, linestyle=dashes, linewidth=2.6, label=name)
+        room = 1.45 * max(len(starts[len(starts) // 2]) for starts in ordered.values())  # so that each name stands above its line
+        ax.set(xlabel="step", ylabel="found", xlim=(0, room), ylim=(0, 1), yticks=[0, 0.5, 0.9], yticklabels=["0", "50 %", "90 %"])
+        label_ends(ax)
 
 
 def scale_explorable() -> None:

@@ -190,24 +190,23 @@ def my_start(x, w_query, w_key):
 
 
 def _short_and_long(normal, n, d):
-    """Gradients of which every third is far shorter than 0.01, and the fifth is 0; entries of the others may be small too."""
+    """Gradients of which every third is far shorter than the others, and the fifth is 0."""
     shrink = np.where(np.arange(n) % 3 == 1, 1e-4, 0.5)[:, None]
     shrink[4:5] = 0
-    draws = normal(n, d)
-    return {"g": shrink * draws * abs(draws)}
+    return {"g": shrink * normal(n, d)}
 
 
 GRADIENTS = """
 more queries than keys: 17 7
 fewer: 5 11
-one silent, one loud: 2 13
+one short, one long: 2 13
 one item: 5 1
 """
 
 
 @asked(
     "lift-the-silent",
-    "Lift the silent queries",
+    "Make all queries equally loud",
     kind="write",
     equation="softmax-vector-jacobian-product",
     points=1,
@@ -217,48 +216,42 @@ one item: 5 1
     your_turn=True,
     cases=tried(_short_and_long, GRADIENTS),
     slips="""
-        all queries
-            np.where(length < 0.01, g / length * length.mean(), g) -> g / length * length.mean()
-            a row that is not silent must stay as it is
-        the loud ones
-            < 0.01 -> >= 0.01
-            lift the rows whose length is below 0.01, and leave the others
-        entry by entry
-            np.where(length -> np.where(np.abs(g)
-            a query is silent if its whole row is short: compare the length, not each entry
         down the columns
             axis=1 -> axis=0
             the gradient of a query is a row: take the length along `axis=1`
-        the direction forgotten
-            g / length * length.mean() -> length.mean()
-            a lifted row must keep its direction: divide it by its length first
+        entry by entry
+            g / length -> np.sign(g)
+            a row must keep its direction: divide it by its length, and not each entry by its own size
         multiplied only
             g / length * -> g *
             divide the row by its own length first, so that it gets the mean length
-        the mean of the silent
-            length.mean(), g) -> length[length < 0.01].mean(), g)
-            the new length is the mean over all rows of the batch
+        unit length
+            ` * length.mean()` ->
+            your rows have the length 1: multiply by the mean length
+        the sum
+            length.mean() -> length.sum()
+            the new length is the mean of the lengths, not their sum
     """,
     hints="""
-        `np.where(condition, a, b)` takes a where the condition holds, and b elsewhere.
+        `np.linalg.norm(g, axis=1, keepdims=True)` has the length of each row; the lesson's `lengths(g)` is never 0.
         Which row has the direction of a row of `g`, but the length 1?
         g / length * ...
     """,
     why="""
-        The loud rows stay as they are, so whatever is won back comes from the silent ones.
+        Only lengths change, and each direction stays, so whatever is won back comes from the lengths.
     """,
 )
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row shorter than 0.01 keeps its direction
-    and gets the mean length of all rows as given, and all other rows stay, as do rows of zeros.
+    The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row keeps its direction and gets the mean
+    length of all rows as given; rows of zeros stay.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
-    return np.where(length < 0.01, g / length * length.mean(), g)
+    return g / length * length.mean()
 
 
 def lifted(g: np.ndarray) -> np.ndarray:
-    """Gradients whose silent rows have the mean length: what the lesson goes on with if its reader has written none."""
+    """Gradients that all have the mean length: what the lesson goes on with if its reader has written none."""
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
-    return np.where(length < 0.01, g / length * length.mean(), g)
+    return g / length * length.mean()

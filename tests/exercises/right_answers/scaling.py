@@ -59,13 +59,13 @@ def start_from_squared_leads(x, w_query, w_key):
 def lifted_in_torch(g):
     g = torch.tensor(g, dtype=torch.float32)
     lengths = g.square().sum(1, keepdim=True).sqrt()
-    return torch.where(lengths >= 0.01, g, torch.nn.functional.normalize(g, dim=1) * lengths.mean())
+    return torch.nn.functional.normalize(g, dim=1) * lengths.mean()
 
 
 def lifted_row_by_row(g):
     lengths = [math.hypot(*row) for row in g]
     mean = sum(lengths) / len(lengths)
-    return np.array([row if length >= 0.01 or length == 0 else row * (mean / length) for row, length in zip(g, lengths, strict=True)])
+    return np.array([row * (mean / length) if length else row for row, length in zip(g, lengths, strict=True)])
 
 
 RIGHT = {

@@ -176,6 +176,7 @@ def tested(model):
     back = np.diagonal(first, -1, 1, 2).mean(-1)  # row i, column i - 1
     return float(right), back, np.array(score(second))
 
+
 # %% [markdown] id="arrive-run"
 # So we get the share of right words, each first-layer head's mean weight on the word before, and the induction scores of the second layer.
 # Training takes less than half a minute:
@@ -246,8 +247,9 @@ def silenced(outputs, *heads, n_heads):  # outputs: the W_O of each layer
             outputs[layer][:] = without(outputs[layer], head, n_heads)
         yield  # here the block under `with` runs
     finally:
-        for w_output, old in zip(outputs, kept):
+        for w_output, old in zip(outputs, kept, strict=True):
             w_output[:] = old
+
 
 # %% [markdown] id="cause-bet"
 # It needs arrays that share the model's memory, which `detach().numpy()` gives. We silence one head at a time. **Predict** what share stays
@@ -351,14 +353,15 @@ from attn_course.experiments.smollm2 import others
 groups = {"nothing": [], "the eight": EIGHT, "head 0 of layer 16": [(16, 0)]}
 groups |= {f"eight others, set {draw}": others(EIGHT, draw) for draw in range(3)}
 groups["three that look one back"] = [(1, 2), (2, 1), (11, 1)]
-stored = [model.silenced(*heads).next_tokens(begun, 1) for heads in groups.values()]
+stored = {name: model.silenced(*groups[name]).next_tokens(begun, 1) for name in groups}
 
 # %% id="last-code"
 if model.is_here:
     layers = [block.attention for block in model.network.blocks]
     outputs = [layer.w_output.detach().numpy() for layer in layers]
-for (name, heads), found in zip(groups.items(), stored):
-    if model.is_here:  # else what is stored with the course
+for name, heads in groups.items():
+    found = stored[name]  # without the model, what is stored with the course
+    if model.is_here:
         with silenced(outputs, *heads, n_heads=9), torch.no_grad():
             chances = model.network(model.ids(begun), last=True)[0].softmax(-1)
         found = {model.tokenizer.decode([int(chances.argmax())]): float(chances.max())}

@@ -150,8 +150,8 @@ a single column: 3 2 1 1
     cases=tried(_output_matrix, MATRICES),
     slips="""
         the silent head alone
-            without[silent * d_v : (silent + 1) * d_v] = 0 -> without = w_output - np.where(np.arange(len(w_output)) // d_v == silent, 0, w_output.T).T
-            these are the rows of the head that must be silent; wanted are those of all others
+            without[silent * d_v : (silent + 1) * d_v] = 0 -> without[: silent * d_v] = without[(silent + 1) * d_v :] = 0
+            only the rows of the head that must be silent are left; wanted are those of all others
         every H-th row
             without[silent * d_v : (silent + 1) * d_v] = 0 -> without[silent::n_heads] = 0
             head h owns d_v neighbouring rows, the h-th block

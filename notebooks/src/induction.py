@@ -1,11 +1,11 @@
 # %% [markdown] id="title"
 # # {lesson}`induction` How a model copies
 #
-# A trained model meets a name that somebody has just made up. When the name begins a second time, the model completes it. **How does a
+# A trained model meets a name that somebody has just made up. When it begins a second time, the model completes it. **How does a
 # trained model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive while a small
-# model trains, then find it in a real model and switch it off.
+# model trains, then find it in a real model and switch it off, with tools of your own.
 #
-# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 52 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="name"
@@ -25,7 +25,7 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
         print(f"{chance:.2f} for {token!r} after: {text}")
 
 # %% [markdown] id="name-answer"
-# *Qu* begins *Quistok*. The model cannot have learned in training that Quistok follows Brumela: it read this once, a few words ago. Without
+# *Qu* begins *Quistok*. The model cannot have learned this in training: it read the name once, a few words ago. Without
 # the name it expects a full stop.
 
 # %% [markdown] id="rule"
@@ -41,7 +41,7 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
 # The bracket is 1 if this holds, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. The part of the
-# machine that makes them is lit:
+# machine that makes them:
 
 # %% id="machine"
 import numpy as np
@@ -119,8 +119,8 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 # {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the first head speaks through the keys of the second.
 
 # %% [markdown] id="layers-first"
-# But place 1 can look only at itself. So even if the other three terms are 0, a text whose first word comes again can break the rule. In our
-# text *the* comes again: place 1 scores as high as place 2, and with sharp weights the two heads say half *the* and half *cat*.
+# But place 1 can look only at itself. In our text, where the first word comes again, it scores as high as place 2. So even if the other three
+# terms are 0, with sharp weights the two heads say half *the* and half *cat*.
 
 # %% [markdown] id="score"
 # ## A number for it
@@ -161,23 +161,36 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # to 24, is drawn for each text, so it is of little use to look a fixed number of places back. A test text is 16
 # different words, twice. The first word of the second round cannot be known, so we count how many of the 15 behind it are right.
 
-# %% [markdown] id="arrive-run"
-# This cell trains for 300 steps, in less than half a minute. It prints the share of right words, the largest mean weight of a first-layer head
-# on the word before, and the largest induction score in the second layer:
-
-# %% id="arrive-live" tags=["live"]
+# %% id="arrive-measure"
 import torch
 
 from attn_course.lessons.induction import experiments as lab
 
+
+@torch.no_grad()
+def tested(model):
+    maps = []
+    said = model(test, maps=maps).argmax(-1)  # maps takes the weights of each layer
+    first, second = (weights.mean(0).numpy() for weights in maps)  # over the texts
+    right = (said[:, 16:-1] == test[:, 17:]).float().mean()
+    back = np.diagonal(first, -1, 1, 2).mean(-1)  # row i, column i - 1
+    return float(right), back, np.array(score(second))
+
+
+# %% [markdown] id="arrive-run"
+# So we get the share of right words, each first-layer head's mean weight on the word before, and the induction scores of the second layer.
+# Training takes less than half a minute:
+
+# %% id="arrive-live" tags=["live"]
+test = lab.twice(torch.Generator().manual_seed(9))  # 200 texts of 32 words
 draws = torch.Generator().manual_seed(0)
-copier, test = lab.Copier(generator=draws), lab.twice(torch.Generator().manual_seed(9))
+copier = lab.Copier(generator=draws)
 optimiser = torch.optim.AdamW(copier.parameters(), lr=0.01)
 for step in range(301):
     if step % 25 == 0:
-        right, found = lab.tested(copier, test)["copied"], lab.head_scores(copier, test)
-        back, best = max(found["before"][0]), max(found["induction"][1])
-        print(f"{step:3}: right {right:.2f}, one back {back:.2f}, score {best:.2f}")
+        right, back, scores = tested(copier)
+        print(f"{step:3}: right {right:.2f}", end=", ")
+        print(f"one back {back.max():.2f}, score {scores.max():.2f}")
     optimiser.zero_grad()
     lab.loss_of(copier, lab.repeating(draws)).backward()
     optimiser.step()
@@ -193,38 +206,79 @@ figures.arrival(copies.results[0]["two layers"])
 
 # %% [markdown] id="arrive-notice"
 # One layer is right about once in ten times. Two layers stay below 0.3 at first. Then, within 75 steps, copying rises above 0.9. The two
-# other curves rise with it, from below 0.2 to above 0.7. This begins at step 150 in the draw shown, and at step 250 in the third.
+# other curves rise with it, from below 0.2 to above 0.7.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Curves that rise together may have a common cause. So we silence heads of your own model, one at a time: they pass on zeros. **Predict**
-# what share stays right without the head of the first layer that looks back, and without the head of the second with the largest score.
+# Curves that rise together may have a common cause. So we silence heads of your own model. In front of $W_O$ all heads stand side by
+# side, and the columns of one head meet only its own rows of $W_O$, {eq}`output-projection-sums-heads`. If these rows are zeros, nothing that
+# the head found enters the stream.
+
+# %% [markdown] id="cause-turn"
+# **Your turn.** {turn}`output-without-a-head`
+
+# %% id="cause-turn-code" tags=["your-turn"]
+my_without = ...  # your function
+check("output-without-a-head", my_without)
+
+# %% [markdown] id="cause-ours" tags=["ours"]
+# ```python
+# def my_without(w_output, silent, n_heads):
+#     without, d_v = w_output.copy(), len(w_output) // n_heads
+#     without[silent * d_v : (silent + 1) * d_v] = 0
+#     return without
+# ```
+
+# %% [markdown] id="cause-tool"
+# The rest of the tool writes your matrix into the model, and puts the old one back when we have used the model:
+
+# %% id="cause-tool-code"
+from contextlib import contextmanager
+
+without = ours.my_without.answer if my_without is ... else my_without
+
+
+@contextmanager
+def silenced(outputs, *heads, n_heads):  # outputs: the W_O of each layer
+    kept = [w_output.copy() for w_output in outputs]
+    try:
+        for layer, head in heads:
+            outputs[layer][:] = without(outputs[layer], head, n_heads)
+        yield  # here the block under `with` runs
+    finally:
+        for w_output, old in zip(outputs, kept, strict=True):
+            w_output[:] = old
+
+
+# %% [markdown] id="cause-bet"
+# It needs arrays that share the model's memory, which `detach().numpy()` gives. We silence one head at a time. **Predict** what share stays
+# right without the head of the first layer that looks back, and without the head of the second with the largest score.
 
 # %% id="cause-own" tags=["live", "predicted"]
-found = lab.head_scores(copier, test)
-for layer, kind in enumerate(("before", "induction")):
-    for head, weight in enumerate(found[kind][layer]):
-        right = lab.tested(copier, test, silent=[(layer, head)])["copied"]
+outputs = [matrices[3].detach().numpy() for matrices in copier.layers]
+_, back, scores = tested(copier)
+for layer, (kind, looked) in enumerate({"back": back, "score": scores}.items()):
+    for head, weight in enumerate(looked):
+        with silenced(outputs, (layer, head), n_heads=4):
+            right, *_ = tested(copier)
         print(f"without layer {layer}, head {head}", end=" ")
         print(f"({kind} {weight:.2f}): right {right:.2f}")
 
 # %% [markdown] id="cause-own-answer" tags=["answer"]
-# In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score. Two others of its layer
-# score about 0.8.
+# In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score: two others of its layer
+# score about 0.8. Without any one of the others, most words stay right.
 
 # %% [markdown] id="cause-more"
-# In the three recorded models we silence three heads of a layer, and keep the one with the largest weight or score, or, as a control, the one
-# with the smallest:
+# In the three recorded models we keep one head of a layer: the one with the largest weight or score or, as a control, with the smallest:
 
 # %% id="cause-code"
 for name in copies.results[0]["one head left"]:
     print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# In your model, most words stay right without any single head but the one that looks back. In the recorded models, this one is nearly enough
-# by itself in the first layer. In the second, the head with the largest score copies 62 to 82 % by itself, the one with the smallest at most
-# 22 %. So copying needs the head that looks back, and at least one with a large score.
+# The head that looks back is nearly enough by itself in the first layer. In the second, the head with the largest score copies 62 to 82 % by
+# itself, the one with the smallest at most 22 %. So copying needs the head that looks back, and at least one with a large score.
 
 # %% [markdown] id="cause-roles"
 # Now we test the derivation. In the second layer, first the queries alone read $X$ without what the first layer added, then the keys alone,
@@ -243,16 +297,25 @@ for role in ("query", "key", "value"):
 # %% [markdown] id="real"
 # ## In a real model
 #
-# We let SmolLM2 read 16 English words twice. Which heads have the largest scores by your function?
+# We let SmolLM2 read 16 English words twice. A *hook* is a function that a model calls with what passes at a place in it. Ours collect
+# the weights of each layer. Which heads have the largest scores by your function?
 
-# %% id="real-find" tags=["live", "hide-input"]
-from attn_course.experiments.smollm2 import maps as maps_of
-
+# %% id="real-words" tags=["hide-input"]
 words = " lamp river seven stone green paper cloud horse"
 words += " early music table north glass bread story wheel"
+
+# %% id="real-find" tags=["live"]
+from attn_course.modules import hooked
+
 if model.is_here:
-    layers = maps_of(model.ids(words + words))  # of each layer, (9, 32, 32)
-    scores = np.stack([score(maps.numpy()) for maps in layers])
+    maps = []  # of each layer, (9, 32, 32)
+    hooks = {f"blocks.{layer}.attention.weights": maps.append for layer in range(30)}
+    with torch.no_grad(), hooked(model.network, hooks):
+        model.network(model.ids(words + words))
+    scores = np.stack([score(weights.numpy()) for weights in maps])
+
+# %% id="real-print" tags=["live", "hide-input"]
+if model.is_here:
     for number in np.argsort(-scores, axis=None)[:8]:
         layer, head = divmod(int(number), 9)
         print(f"layer {layer}, head {head}: {scores[layer, head]:.2f}")
@@ -281,7 +344,7 @@ print("without eight others:", shares.round(2))
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela: what does the model expect after the name without the eight heads?
+# Back to Brumela: what does the model expect after the name, when `silenced` takes the eight heads from it?
 
 # %% id="last-groups" tags=["hide-input"]
 from attn_course.experiments.copying import EIGHT
@@ -290,15 +353,46 @@ from attn_course.experiments.smollm2 import others
 groups = {"nothing": [], "the eight": EIGHT, "head 0 of layer 16": [(16, 0)]}
 groups |= {f"eight others, set {draw}": others(EIGHT, draw) for draw in range(3)}
 groups["three that look one back"] = [(1, 2), (2, 1), (11, 1)]
+stored = {name: model.silenced(*groups[name]).next_tokens(begun, 1) for name in groups}
 
 # %% id="last-code"
+if model.is_here:
+    layers = [block.attention for block in model.network.blocks]
+    outputs = [layer.w_output.detach().numpy() for layer in layers]
 for name, heads in groups.items():
-    for token, chance in model.silenced(*heads).next_tokens(begun, 1).items():
+    found = stored[name]  # without the model, what is stored with the course
+    if model.is_here:
+        with silenced(outputs, *heads, n_heads=9), torch.no_grad():
+            chances = model.network(model.ids(begun), last=True)[0].softmax(-1)
+        found = {model.tokenizer.decode([int(chances.argmax())]): float(chances.max())}
+    for token, chance in found.items():
         print(f"without {name:24} {chance:.2f} for {token!r}")
 
 # %% [markdown] id="last-notice"
 # Without the eight, or without head 0 of layer 16, a full stop comes first. With others silenced, the name still comes first. Not all
 # names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
+
+# %% [markdown] id="recipe"
+# `score` and `silenced` know nothing of these two models. For another one, on the CPU and not in bfloat16, you give them the weights of its
+# heads, how many heads a layer has, and each $W_O$. PyTorch's own layer keeps $W_O$ transposed, as every `nn.Linear` does:
+
+# %% id="recipe-code"
+layer = torch.nn.MultiheadAttention(48, 4, bias=False)
+x = torch.eye(16, 48).repeat(2, 1)  # 16 words, twice
+outputs = [layer.out_proj.weight.detach().numpy().T]
+with torch.no_grad():
+    whole, maps = layer(x, x, x, average_attn_weights=False)
+    print("score of each head:", np.array(score(maps.numpy())).round(1))
+    with silenced(outputs, (0, 2), n_heads=4):
+        rest, _ = layer(x, x, x)
+    values = x @ layer.in_proj_weight[96:].T
+    head = maps[2] @ values[:, 24:36] @ layer.out_proj.weight.T[24:36]
+print("what is missing is head 2:", torch.allclose(whole - rest, head, atol=1e-6))
+
+# %% [markdown] id="recipe-notice"
+# Untrained, this layer has no induction head. `silenced` takes away just what head 2 adds. In the Transformers library of Hugging Face, a model
+# loaded with `attn_implementation="eager"` gives its weights as `attentions` if it is called with `output_attentions=True`; $W_O$ is
+# `o_proj.weight.T` in Llama's kind of layer, and `c_proj.weight` in GPT-2's attention.
 
 # %% [markdown] id="limits"
 # **Limits.** One sentence is an example; the evidence is in section {section}`real`. Silencing a head takes away *all* that it does. Olsson et

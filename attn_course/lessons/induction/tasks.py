@@ -257,4 +257,5 @@ ORDER = [
     "matrix-between-two-heads",
     "scores-of-matching-head",
     "induction-score-of-maps",
+    "output-without-a-head",
 ]

@@ -122,3 +122,59 @@ def my_score(maps):
     """
     n = maps.shape[-1] // 2
     return maps[..., np.arange(n, 2 * n), np.arange(1, n + 1)].mean(-1)
+
+
+def _output_matrix(rng, n_heads, d_v, d_model, silent):
+    return {"w_output": rng.normal(size=(n_heads * d_v, d_model)), "silent": silent, "n_heads": n_heads}
+
+
+MATRICES = """
+the first of three: 3 2 5 0
+the last of three: 3 2 5 2
+one in the middle of four: 4 3 5 2
+one of two: 2 5 3 1
+a single column: 3 2 1 1
+"""
+
+
+@asked(
+    "output-without-a-head",
+    "A matrix that silences",
+    kind="write",
+    equation="output-projection-sums-heads",
+    points=1,
+    difficulty=1,
+    minutes=4,
+    trains="which rows of the output matrix belong to a head",
+    your_turn=True,
+    cases=tried(_output_matrix, MATRICES),
+    slips="""
+        the silent head alone
+            without[silent * d_v : (silent + 1) * d_v] = 0 -> without[: silent * d_v] = without[(silent + 1) * d_v :] = 0
+            only the rows of the head that must be silent are left; wanted are those of all others
+        every H-th row
+            without[silent * d_v : (silent + 1) * d_v] = 0 -> without[silent::n_heads] = 0
+            head h owns d_v neighbouring rows, the h-th block
+        columns
+            without[silent * d_v : (silent + 1) * d_v] = 0 -> without[:, silent * d_v : (silent + 1) * d_v] = 0
+            a head owns rows of W_O: its columns of the outputs side by side meet them
+        one row
+            without[silent * d_v : (silent + 1) * d_v] = 0 -> without[silent] = 0
+            a head owns d_v rows, as many as its output has features
+    """,
+    hints="""
+        Each of the H heads owns equally many rows. How many are there in all?
+        The rows of head h begin at h times d_v, with d_v = len(w_output) // n_heads.
+        Make a copy with `w_output.copy()`, and put 0 in the rows of the silent head.
+    """,
+)
+def my_without(w_output, silent, n_heads):
+    r"""A copy of $W_O$ in which the rows of one head are zeros.
+
+    Write `my_without(w_output, silent, n_heads)` for the $W_O$ of a layer with `n_heads` heads, $(H d_v, d)$, in which each head owns $d_v$
+    neighbouring rows, in order. It returns a copy in which the rows of head `silent`, counted from 0, are zeros. The given matrix must
+    stay as it is.
+    """
+    without, d_v = w_output.copy(), len(w_output) // n_heads
+    without[silent * d_v : (silent + 1) * d_v] = 0
+    return without

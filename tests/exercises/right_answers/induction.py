@@ -27,6 +27,16 @@ def score_in_torch(maps):
     return sum(maps[..., n + i, i + 1] for i in range(n)) / n
 
 
+def matrix_by_rows(w_output, silent, n_heads):
+    return np.array([row * (number * n_heads // len(w_output) != silent) for number, row in enumerate(w_output)])
+
+
+def matrix_in_torch(w_output, silent, n_heads):
+    without = torch.from_numpy(w_output).float()
+    without.unflatten(0, (n_heads, -1))[silent] = 0.0
+    return without
+
+
 def paths_by_absorption(x, weights, w_query, w_key, w_value, w_output):
     middle, carried = w_query @ w_key.T / w_query.shape[1] ** 0.5, x @ (w_value @ w_output)
     direct = x @ middle
@@ -60,6 +70,7 @@ def ranks_in_torch(streams, gain, table, right):
 RIGHT = {
     "scores-of-matching-head": [match_by_loops, match_in_torch],
     "induction-score-of-maps": [score_by_diagonal, score_in_torch],
+    "output-without-a-head": [matrix_by_rows, matrix_in_torch],
     "scores-by-path": [paths_by_absorption, paths_in_torch],
     "rank-of-right-word": [ranks_by_sorting, ranks_in_torch],
     "loss-of-perfect-copier": [lambda: 13 * np.log(50) / 36, lambda: 1.413],

@@ -102,7 +102,7 @@ def _by_task(made: Sequence[tuple[str, int]]) -> dict[str, list[tuple[str, int]]
 
 
 def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
-    """Return who did what: the lessons with their tasks, for each student the points and a word for each task, and how many are right of how many."""
+    """Return who did what: the lessons with their tasks, each student's points and words for the tasks, and right ones of how many."""
     own = {(each.student, each.lesson): each for each in counting}
     asked = {each.lesson: each.verdicts for each in reversed(counting)}
     chapters = [(lesson, asked[lesson]) for lesson in lessons if lesson in asked]

@@ -421,8 +421,8 @@ class Sources:
         for task in self.tasks:
             found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
         found |= {page: ("", "", title) for page, title in OTHERS.items()}
-        code = re.compile("`([^`]+)`")
-        return {page: (kind, code.sub(r"<code>\1</code>", f"{_sentence(said)}." * bool(said)), title) for page, (kind, said, title) in found.items()}
+        shown = {page: re.sub("`([^`]+)`", r"<code>\1</code>", f"{_sentence(said)}." * bool(said)) for page, (_, said, _) in found.items()}
+        return {page: (kind, shown[page], title) for page, (kind, _, title) in found.items()}
 
     def _lessons(self) -> str:
         """A line for each lesson, in the parts of the course."""

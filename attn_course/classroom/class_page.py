@@ -102,7 +102,7 @@ def _by_task(made: Sequence[tuple[str, int]]) -> dict[str, list[tuple[str, int]]
 
 
 def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
-    """Return who did what: the lessons with their tasks, for each student the points and a word for each task, and how many are right."""
+    """Return who did what: the lessons with their tasks, each student's points and words for the tasks, and right ones of how many."""
     own = {(each.student, each.lesson): each for each in counting}
     asked = {each.lesson: each.verdicts for each in reversed(counting)}
     chapters = [(lesson, asked[lesson]) for lesson in lessons if lesson in asked]
@@ -117,7 +117,10 @@ def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int
         pages = [names[id(each)] for each in found if id(each) in names]
         points, most = points_of(found)
         rows.append({"who": found[0].who, "page": pages[0] if pages else None, "points": points, "most": most, "cells": cells})
-    right = [sum(word == "passed" for word, *_ in column) for column in zip(*(row["cells"] for row in rows), strict=True)]
+    right: list[tuple[int, int]] = []
+    for lesson, tasks in chapters:  # as `hardest` counts
+        judged = [each.verdicts for each in counting if each.lesson == lesson and each.status == "graded"]
+        right += [(sum(verdicts[n].passed for verdicts in judged), len(judged)) for n in range(len(tasks))]
     seen = {word for row in rows for word, *_ in row["cells"]}
     return {
         "chapters": [(_called(lesson), tasks) for lesson, tasks in chapters],

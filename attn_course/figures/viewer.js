@@ -2,6 +2,7 @@
 // `tokens`, `weights` (a letter for each weight: layer, head, query, key) and `norms` (head of all layers, key; or null); the numbers of
 // `layers` and `heads`; and `layer`, `head`, `query`, the places where it opens.
 const ZERO = 0xa1; // the letter of weight 0; each further one is a ten-thousandth more
+const BEST = 5; // the most heads that are marked for a pair
 const MOST = 8; // keys of a row that have a line in the table
 const [LARGE, SMALL] = [240, 24]; // the most pixels of the map, and of a small one
 const LABELLED = 20; // tokens that can be named beside the map
@@ -11,6 +12,7 @@ const PAINT = [[184, 93, 144], [0, 146, 106]]; // weights; what is brought: both
 const three = (weight) => decimal(Math.floor((Math.round(weight * 1e4) + 5) / 10) / 1e3, 3);
 const percent = (share) => `${Math.round(100 * share)} %`;
 const readable = (token) => (token.trim() ? token : token.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21e5").replace(/ /g, "\u2423"));
+const ordinal = (n) => `${n}${(n % 100 < 11 || n % 100 > 13) && ["", "st", "nd", "rd"][n % 10] || "th"}`;
 const quoted = (token) => `\u201c${readable(token).trim()}\u201d`;
 
 function element(name, attributes, ...inside) {
@@ -38,6 +40,10 @@ function start(root) {
     let sum = 0;
     for (let key = 0; key < found.length; key++) sum += found[key] = weight(head, query, key) * (brought ? text.norms[head][key] : 1);
     return brought && sum ? found.map((part) => part / sum) : found;
+  }
+  function ranked() { // the heads by the weight of this pair, the best first
+    const given = Array.from({ length: layerCount * headCount }, (_, head) => weight(head, at.query, at.key));
+    return [...given.keys()].sort((a, b) => given[b] - given[a] || a - b);
   }
   const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 
@@ -156,7 +162,16 @@ function start(root) {
     const n = size(), step = side() + 1, [wide, high] = [span(layerCount), span(headCount)];
     frame(map.querySelector(".view-band"), 0, at.query / n, 1, 1 / n);
     frame(map.querySelector(".view-cell"), at.key / n, at.query / n, 1 / n, 1 / n);
-    frame(heads.querySelector(".view-cell"), (at.layer * step) / wide, (at.head * step) / high, side() / wide, side() / high);
+    const order = ranked(), rank = order.indexOf(place()) + 1;
+    const frameHead = (mark, head) =>
+      frame(mark, (Math.floor(head / headCount) * step) / wide, ((head % headCount) * step) / high, side() / wide, side() / high);
+    frameHead(heads.querySelector(".view-cell"), place());
+    heads.querySelectorAll(".view-best").forEach((mark, nth) => {
+      mark.hidden = !weight(order[nth], at.query, at.key);
+      frameHead(mark, order[nth]);
+    });
+    const ranks = order.length > 1 && weight(order[0], at.query, at.key);
+    one("[data-rank]").textContent = !ranks ? "" : `${ordinal(rank)} of ${order.length} for ${readable(query).trim()} \u2192 ${readable(key).trim()}`;
     const part = text.norms && `${percent(row(place(), at.query, 1)[at.key])} of what the query is brought.`;
     const brings = text.norms ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${part}` : "";
     const where = `Layer ${DATA.layers[at.layer]}, head ${DATA.heads[at.head]}`;
@@ -179,11 +194,10 @@ function start(root) {
     looksHardest();
     draw();
   }
-  function find(by) { // heads by the weight of this pair, the best first
-    const pair = `${[at.text, at.query, at.key]}`, count = layerCount * headCount;
-    const given = Array.from({ length: count }, (_, head) => weight(head, at.query, at.key));
-    const order = [...given.keys()].sort((a, b) => given[b] - given[a] || a - b);
-    Object.assign(search, { pair, place: search.pair === pair ? (search.place + by + count) % count : 0 });
+  function find(by) { // the best head for this pair, or from there the next
+    const pair = `${[at.text, at.query, at.key]}`, order = ranked(), count = order.length;
+    const from = search.pair === pair ? search.place : order[0] === place() ? 0 : -by;
+    Object.assign(search, { pair, place: (from + by + count) % count });
     setHead(order[search.place]);
   }
 
@@ -235,6 +249,8 @@ function start(root) {
       else draw();
     });
   }
+  const marks = { length: Math.min(BEST, Math.ceil((layerCount * headCount) / 4)) };
+  heads.querySelector(".view-cell").before(...Array.from(marks, () => element("i", { class: "view-best" })));
   one("[data-texts]").hidden = DATA.texts.length < 2;
   looksHardest();
   draw();

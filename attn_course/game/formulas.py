@@ -102,7 +102,7 @@ PARTS = (
     Part("B", "masked scores", "scores", ("head", "query", "key"), Rule(r"b_{ij} = s_{ij} + M_{ij}", "b", "i j"), "masked-attention"),
     Part("m", "largest score", "scores", ("head", "query"), Rule(r"m_i = \max_j b_{ij}", "m", "i"), "reference-score-cancels"),
     Part("P", "weights", "weights", ("head", "query", "key"), Rule(WEIGHTS, "p", "i j"), "attention-weights", "p_j"),
-    Part("Z", "what was found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"),
+    Part("Z", "found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"),
     Part(
         "O",
         "joined heads",

@@ -155,7 +155,7 @@ function meetMission(desk) {
   return {
     short: brief,
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
-    task: marked(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>`) + (desk.hinted ? hinted((!met && changesOf(desk.inputs.X, desk.first.X) ? "Go back to the start first. " : "") + trial.hint) : ""),
+    task: marked(trial.task) + (desk.hinted ? hinted((!met && changesOf(desk.inputs.X, desk.first.X) ? "Go back to the start first. " : "") + trial.hint) : ""),
     tools: [
       met ? [desk.task + 1 < TRIALS.length ? "Go on" : "Done", on, { class: "brk-main" }] : hint(desk),
       restart(desk),

@@ -147,6 +147,8 @@
   function explainResults() {
     const results = document.getElementById("search-results");
     if (!results) return;
+    const found = { "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"] };
+    Documentation.addTranslations({ messages: found, plural_expr: "n == 1 ? 0 : 1", locale: "en" });
     const asked = words(new URLSearchParams(location.search).get("q") ?? "");
     new MutationObserver(() => {
       for (const link of results.querySelectorAll("li:not(.told) > a")) {

@@ -106,11 +106,12 @@ PARTS = {  # of the course: the lesson that it begins with, its name, and what o
 VIEWER = """# Attention viewer
 
 Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
-the cat, and those in which the second "red" looks at what followed the first. Three heads in four give more than half of their weight
-to the first word, and it brings less than that, for its values are short. In a notebook, `attention_viewer(tokens, weights, values)`
-shows the attention of any model in this way.
+the cat, and those in which the second "red" looks at what followed the first.
 
 {card}
+
+Three heads in four give more than half of their weight to the first word, and it brings less than that, for its values are short. In a
+notebook, `attention_viewer(tokens, weights, values)` shows the attention of any model in this way.
 """
 INDEX = """# Own attention
 
@@ -420,7 +421,8 @@ class Sources:
         for task in self.tasks:
             found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
         found |= {page: ("", "", title) for page, title in OTHERS.items()}
-        return {page: (kind, f"{_sentence(said)}." * bool(said), title) for page, (kind, said, title) in found.items()}
+        shown = {page: re.sub("`([^`]+)`", r"<code>\1</code>", f"{_sentence(said)}." * bool(said)) for page, (_, said, _) in found.items()}
+        return {page: (kind, shown[page], title) for page, (kind, _, title) in found.items()}
 
     def _lessons(self) -> str:
         """A line for each lesson, in the parts of the course."""

@@ -91,6 +91,11 @@ def test_every_head_layer_and_token_is_reached_by_keyboard(browser: NotebookPage
     page.emulate_media(color_scheme=SIZES[width], reduced_motion="reduce")
     page.goto(real.as_uri())
     assert_shows(page, 0, 13, 8, 4, 1)
+    page.get_by_role("button", name="Find heads").press("Enter")  # the best is there already
+    assert_shows(page, 0, *divmod(int(np.argsort(-weights[..., 4, 1].ravel(), kind="stable")[1]), 9), 4, 1)
+    expect(page.locator("[data-rank]")).to_have_text("2nd of 270 for it → cat")
+    page.keyboard.press("Shift+B")
+    assert_shows(page, 0, 13, 8, 4, 1)
     keys = page.get_by_role("button", name="Keys of this card")
     for shown in (True, False):
         keys.press("Enter")

@@ -102,7 +102,8 @@ def expose(page: Page, level: dict) -> None:
 
 
 def test_the_warm_up_is_played_by_keyboard_and_says_what_query_key_and_value_do(game):
-    expect(game.locator("[data-task]")).to_contain_text("Change a number until it gives cat more than 0.9. now 0.25")
+    expect(game.locator("[data-task]")).to_contain_text("Change a number until it gives cat more than 0.9.")
+    expect(game.locator("[data-count]")).to_have_text("0.25it → cat")
     tab_to(game, "X, ")
     walk_to(game, "W_Q", 4)
     game.keyboard.type("2")

@@ -30,7 +30,6 @@ HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 GIVEN = re.compile(r'(?:o\.given|(o\.entry\(o\.given))\(\$\.(\w+), "\2"\)(?(1), )')  # shorter in a card: `G` of `alive.js`
 FLOAT, LEADING = re.compile(r"-?\d+\.\d+(?:e-?\d+)?"), re.compile(r"(?<!\d)0(?=\.)")  # 13 digits are more than a card compares
-REMARK = re.compile(r"^ *//.*\n| ?/\*.*?\*/", re.MULTILINE)  # is for those who read the source
 SHORT = 36  # characters of a side that stands above its table, if it is one line high
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
@@ -94,12 +93,12 @@ def card(life: Life) -> str:
     )
     controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)
     source = javascript(life)
-    algebra, rare, engine = (REMARK.sub("", part.read_text(encoding="utf-8")) for part in (ALGEBRA, MORE, HERE / "alive.js"))
+    algebra, rare, engine = (part.read_text(encoding="utf-8") for part in (ALGEBRA, MORE, HERE / "alive.js"))
     first, *blocks = rare.split("\n\n")
     needed = [block for block in blocks if {*JOINED.findall(block)} & {*CALLED.findall(source)}]
     script = "\n".join([algebra, *[first] * bool(needed), *needed, engine, f"const LIFE = {source};"])
     words = "".join(f"<p>{escape(line.strip())}</p>\n" for line in str(numbered(life.equation)).splitlines())
-    look = REMARK.sub("", (HERE / "alive.css").read_text(encoding="utf-8"))
+    look = (HERE / "alive.css").read_text(encoding="utf-8")
     return joined_html(f"alive-{label}", f"alive-{label}", controls, look, words, script)
 
 

@@ -27,6 +27,8 @@ RULE = rf"(?P=family){SELECTOR}(?:,(?P=family){SELECTOR})*\{{(?:[^{{}}'\"]|'[^']
 FAMILY = re.compile(rf"(?:^|(?<=[{{}};]))(?=(?P<family>\.[\w-]+ ))(?:{RULE}){{2,}}")  # rules whose selectors begin with one class
 TAG = re.compile(r"<[^<>']+>")
 
+ARROW = re.compile(r"(?<![\w$])\((\w+)\)=>")  # of one argument
+
 
 def compact_script(text: str) -> str:
     """Return JavaScript that does the same, without comments and needless space.
@@ -35,7 +37,7 @@ def compact_script(text: str) -> str:
     did. No regular expression may follow ")" or "}", behind which "/" divides.
 
     >>> print(compact_script('const half = (x) => {\\n  return x / 2; // "half"\\n};\\nsay({ "who": `a  ${b}` });'))
-    const half=(x)=>{return x/2;};say({who:`a  ${b}`});
+    let half=x=>{return x/2;};say({who:`a  ${b}`});
     """
     tokens = [""]
     gap = ""
@@ -48,9 +50,9 @@ def compact_script(text: str) -> str:
             tokens[-1] = key[2]
         if gap and (("\n" in gap and last in BREAKS) or APART.match(last[-1:] + token[0])):
             tokens.append("\n" if "\n" in gap else " ")
-        tokens.append(_single_quoted(token) if token[0] == '"' else token)
+        tokens.append(_single_quoted(token) if token[0] == '"' else "let" if token == "const" else token)
         gap = ""
-    return "".join(tokens)
+    return ARROW.sub(r"\1=>", "".join(tokens))
 
 
 def compact_style(text: str) -> str:

@@ -35,8 +35,9 @@ const PLAIN = {
 const SUM = 0, NEGATIVE = 1, PRODUCT = 2, SINGLE = 3, MOST = 5, RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 let longest = Infinity; // characters of a part: of a longer one its number stands
 const tied = (word, least) => {
-  if (word.text.length > longest) return tied(WORDS.number(word.value), least);
-  return word.binds < least ? `(${word.text})` : word.text;
+  const { text, value } = word; // what has a part such as 1.4e-37 is said rounded
+  if (text.length > longest / (/\de-/.test(text) && text !== shown(value) ? 9 : 1)) return tied(WORDS.number(value), least);
+  return word.binds < least ? `(${text})` : text;
 };
 const few = (texts, sign) => (texts.length > MOST ? [texts[0], texts[1], "…", texts[texts.length - 1]] : texts).join(sign);
 const total = (terms) => few(terms.map((term) => tied(term, NEGATIVE)), " + ").replaceAll("+ −", "− ") || "0";

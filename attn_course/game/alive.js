@@ -125,7 +125,7 @@ const typeset = (text) => text.replace(/[\u0100-\u0121]/g, (letter) => {
 });
 const cell = (value) => {
   const size = Math.abs(value);
-  return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
+  return size < 1e-12 ? "0" : size < 1e-3 ? value.toExponential(0).replace(/-/g, "−") : shown(value);
 };
 // The numbers of an entry on all sides: with more digits where two that differ would look the same.
 const cells = (values, links) => {
@@ -145,7 +145,15 @@ const start = (root) => {
   const life = LIFE, values = structuredClone(life.values);
   const all = (what) => root.querySelectorAll(what), find = (name) => root.querySelector(`.alv-${name}`), on = (what, then) => root.addEventListener(what, then);
   const formulas = find("formula"), some = find("some"), how = find("how");
-  formulas.innerHTML = life.forms.map(({ math }) => `<div>${typeset(math)}</div>`).join("");
+  formulas.innerHTML = life.forms.map(({ math }) => `<div>${typeset(math).replaceAll("/math>", "/math> ")}</div>`).join("");
+  for (const sign of formulas.querySelectorAll("math > mo:not(:first-child)")) if (/[=≈≤≥]/.test(sign.textContent)) { // a line may end before it
+    const line = sign.parentNode, rest = line.cloneNode();
+    while (sign.nextSibling) rest.append(sign.nextSibling);
+    rest.prepend(sign);
+    line.after(rest);
+  }
+  // What is still too wide for a phone is smaller there, and only then scrolls.
+  new ResizeObserver(() => [...formulas.children].forEach((one) => ["", "alv-small", "alv-wide"].forEach((look, k) => (!k || one.scrollWidth > one.clientWidth) && (one.className = look)))).observe(formulas);
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",

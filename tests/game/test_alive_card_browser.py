@@ -78,6 +78,29 @@ def test_on_a_phone_sides_that_agree_are_one_heading_over_one_table(page: Page):
     assert page.locator(f"{of('log-softmax')} .alv-some:visible").count() == 0, "there is nothing to show"
 
 
+def test_a_formula_that_is_too_wide_ends_a_line_before_a_sign_and_fades_only_if_that_is_not_enough(browser: Page):
+    wide = []
+    for label in ("absorbed-attention-in-columns", "quantised-output-error"):
+        browser.set_content(f"<!doctype html><html><body>{card(life_of(label))}</body></html>")
+        browser.wait_for_timeout(100)
+        forms = browser.locator(".alv-formula > div")
+        wide.append(set(forms.evaluate_all("all => all.map((one) => one.scrollWidth > one.clientWidth)")))
+        assert forms.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth || one.matches('.alv-wide'))")
+    assert wide == [{False}, {False, True}]
+
+
+def test_the_side_that_a_mistake_leaves_stays_where_it_is(browser: Page):
+    browser.set_viewport_size({"width": 1000, "height": 800})
+    browser.set_content(f"<!doctype html><html><body>{card(life_of('absorbed-attention-in-columns'))}</body></html>")
+    tables = browser.locator(".alv-chain table")
+    left = [tables.first.bounding_box()["x"]]
+    for button in browser.locator("[data-mistake]").all():
+        button.click()
+        left.append(tables.first.bounding_box()["x"])
+    browser.set_viewport_size({"width": 400, "height": 800})
+    assert len({*left}) == 1, left
+
+
 def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
     printed = page.locator(f"{WEIGHTS} .alv-formula").inner_text()
     assert "agree in all 12 numbers" in text(page, "verdict")

@@ -60,7 +60,7 @@ ROOMS = {
     "site": Room(
         ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),
         exactly=(COURSE, f"{COURSE}.__version__", *(f"{COURSE}.language.maps{name}" for name in ("", ".TEXTS", ".smollm2_maps"))),
-        in_functions=("py_mini_racer", "markdown_it", "mdit_py_plugins", "sphinx_revealjs"),
+        in_functions=("py_mini_racer", "markdown_it", "mdit_py_plugins", "pygments", "sphinx_revealjs"),
     ),
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server

@@ -103,7 +103,7 @@ def answer(given: Callable) -> str:
 
 
 def _save(screenshot: bytes, name: str) -> None:
-    image = Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    image = Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     image.save(IMAGES / name, optimize=True)
 
 

@@ -37,7 +37,7 @@ def gelu(x: Float[np.ndarray, "*shape"], *, tanh: bool = False) -> Float[np.ndar
 
 
 def silu(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    r"""Return x times the logistic function of x.
+    r"""Return x times the logistic function of x, the activation in Eq. gated-feed-forward.
 
     .. math:: \frac{x}{1 + e^{-x}}
 

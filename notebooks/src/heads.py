@@ -382,12 +382,15 @@ for silent in ((), *((head,) for head in range(9)), others):
 
 # %% [markdown] id="real-why"
 # How does it help to look one token back? At "paper", head 0 looks at "green", and what it writes there lets heads of the next layer find
-# "paper" from the second "green" (Olsson et al., 2022, describe such pairs). Here is the largest weight that one of them gives it:
+# "paper" from the second "green" (Olsson et al., 2022, describe such pairs). The largest weight that one of them gives it was 0.97 on our
+# machine with all heads, 0.24 without head 0, and 0.98 without the eight others. On yours the next cell measures it:
 
-# %% id="real-found"
-for silent in ((), (0,), others):
-    quiet = model.silenced(*((16, head) for head in silent))
-    print(*(silent or ["none"]), f"silent: {quiet.maps(words)[17, :, -1, 2].max():.2f}")
+# %% id="real-found" tags=["live"]
+if model.is_here:
+    for silent in ((), (0,), others):
+        quiet = model.silenced(*((16, head) for head in silent))
+        found = quiet.maps(words)[17, :, -1, 2].max()
+        print(*(silent or ["none"]), f"silent: {found:.2f}")
 
 # %% [markdown] id="real-texts"
 # We chose this list, so we also measured six texts of 50 random tokens, each read twice. How many percent of the second round does the

@@ -281,7 +281,7 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         assert faults == []
         assert [slide.heading for slide in deck.slides if "data-" in slide.heading] == []
         assert min(one["size"] for one in seen) > 0.7
-        assert {size for one in seen for size in one["text"]} == {34, 44, 54}, "of words, of those above a print, and of a sentence that stands alone"
+        assert {size for one in seen for size in one["text"]} == {34, 44, 54}, "of words, of those above a print, and of a sentence alone"
         assert min(one["margin"] for one in seen) >= 8, "the bar of a question stands clear of the arrow"
         assert {size for one in seen for size in one["code"]} <= set(range(24, 31))
         assert min(one["plot"] for one in seen) >= 18

@@ -19,7 +19,7 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def data(card: str) -> dict:
-    found = re.search(r"const DATA=(\{.*?\});\n?function decimal", card, re.DOTALL)
+    found = re.search(r"let DATA=(\{.*?\});\n?function decimal", card, re.DOTALL)
     return json.loads(found[1].replace("<\\/", "</"))
 
 

@@ -92,11 +92,12 @@ def test_a_formula_that_is_too_wide_ends_a_line_before_a_sign_and_fades_only_if_
 def test_the_side_that_a_mistake_leaves_stays_where_it_is(browser: Page):
     browser.set_viewport_size({"width": 1000, "height": 800})
     browser.set_content(f"<!doctype html><html><body>{card(life_of('absorbed-attention-in-columns'))}</body></html>")
-    tables = browser.locator(".alv-chain table")
-    left = [tables.first.bounding_box()["x"]]
+    where = "document.querySelector('.alv-chain table').getBoundingClientRect().x"  # in one go: the card writes its tables anew
+    drawn = f"new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done({where}))))"
+    left = [browser.evaluate(drawn)]
     for button in browser.locator("[data-mistake]").all():
         button.click()
-        left.append(tables.first.bounding_box()["x"])
+        left.append(browser.evaluate(drawn))
     browser.set_viewport_size({"width": 400, "height": 800})
     assert len({*left}) == 1, left
 

@@ -2,18 +2,18 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with
-# the sum 1. Of countless ways, standard attention, language models and the physics of heat all turn each score $z$ into the amount $e^z$.
-# **Why $e^z$?** One wish leaves no other choice. But some weights get so tiny that training may stall, and you will find a loss that
-# prevents this.
+# the sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score $z$.
+# **Why $e^z$?** One wish leaves no other choice, up to the base. But some weights get so tiny that training may stall, and you will find
+# a loss that prevents this.
 #
-# **You need** exponentials and logarithms, partial derivatives, NumPy. **Time:** 53 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 53 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to each token? Lesson {lesson}`start` scored the tokens, and
-# halved the scores to those below. Each token gets the amount $e^z$ for its score $z$, and its share of all amounts is its weight:
+# In `the cat sat because it was tired`, how much should "it" look at each token? Here are the halved scores of lesson {lesson}`start`. A
+# token with the score $z$ gets the amount $e^z$, and its share of all amounts is its weight:
 
 # %% id="first"
 import numpy as np
@@ -57,9 +57,11 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. So we wish that **only leads count**: a number
-# added to all scores must change no weight. With an amount from each score alone, as here, the ratio of two weights then depends only on
-# the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs:
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Add
+# your own to `ways`, such as $2^z$ and $(z + 9)^2$.
+#
+# Our wish is that **only leads count**: a number added to all scores must change no weight. With an amount from each score alone, as here,
+# the ratio of two weights then depends only on the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -76,20 +78,21 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 
 # %% [markdown] id="temperature"
 # The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
-# amount from each score**, up to the base $a$. If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
+# amount from each score**, up to the base $a$: $2^z$ passes, too. If higher scores are to win, $a$ is above 1, and we write it as
+# $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**: in physics the states of a gas in a heat bath have such probabilities, with minus the energy as the
-# score. With $T = 1$ the base is $e$. A higher $T$ evens the weights out: lesson {lesson}`start` halved its scores, which is $T = 2$, and
-# without that "cat" would have 0.999 instead of 0.95.
+# $T$ is called the **temperature**, as the states of a gas in a heat bath have such probabilities, with minus the energy as the score. A
+# higher $T$ evens the weights out. Lesson {lesson}`start` halved its scores, so $T$ was 2, and with $T = 1$ "cat" would have 0.999
+# instead of 0.95.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
 #
 # That only leads count also helps a computer. After *The capital of France is*, the model SmolLM2 of lesson {lesson}`start`
-# gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it a computer writes `inf`,
-# and `inf / inf` is `nan`. Here are the weights of the three best tokens alone, from plain scores, and from scores less their maximum:
+# gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it we get `inf`, and
+# `inf / inf` is `nan`. We weigh the three best tokens alone, with plain scores, and with scores less their maximum:
 
 # %% id="overflow-code"
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -111,10 +114,10 @@ for name, scores in (("plain", best), ("shifted", best - best.max())):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# The folded `weights_of` does this for each row of a matrix.
+# For each row of a matrix:
 
 
-# %% id="own-code" tags=["hide-input"]
+# %% id="own-code"
 def weights_of(scores):
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return terms / terms.sum(axis=-1, keepdims=True)
@@ -126,19 +129,19 @@ def weights_of(scores):
 # Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
 # training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
 #
-# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$. Among
-# all tokens SmolLM2 gives "Paris" 0.77, so the loss is 0.26 if "Paris" comes. Over a text these chances multiply to the chance of the whole
-# text, its **likelihood**, while the losses add up to minus its logarithm. So smaller losses mean a likelier text.
+# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$. Over a
+# text the chances multiply to its **likelihood**, and the losses add up to minus the logarithm of that. So smaller losses mean a likelier
+# text.
 #
 # Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 
 # %% [markdown] id="race-start"
-# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or even $(12, 0, 0)$.
-# A network moves its parameters, but our steps move these scores directly, each by minus its slope, times 1 for cross-entropy and 3 for the
-# squared error, so that both begin alike from equal scores. The folded code nudges a score up and down to measure its slope, and prints how
-# far the first step moves the third score:
+# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or $(12, 0, 0)$.
+# A network moves parameters, but our steps move scores directly, each by minus its slope times a *size*: 1 for cross-entropy and 3
+# for the squared error, so that both begin alike from equal scores. We nudge scores to measure slopes, and print how far the first step
+# moves the third score:
 
-# %% id="slopes-code" tags=["hide-input"]
+# %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
 losses = {  # with the size of its steps
     "cross-entropy": (1, lambda s: -np.log(s[2])),
@@ -146,44 +149,62 @@ losses = {  # with the size of its steps
 }
 
 
-def slopes(loss, scores):  # one for each of the three scores
-    nudges = 0.001 * np.eye(3)  # row j nudges score j and no other
-    up = [loss(weights_of(scores + nudge)) for nudge in nudges]
-    down = [loss(weights_of(scores - nudge)) for nudge in nudges]
-    return (np.array(up) - np.array(down)) / 0.002  # up and down are 0.002 apart
+def slope(loss, scores, j):
+    nudge = 0.001 * np.eye(3)[j]  # moves score j and no other
+    return (loss(weights_of(scores + nudge)) - loss(weights_of(scores - nudge))) / 0.002
 
 
 for name, (size, loss) in losses.items():
     starts = np.array([[first, 0.0, 0.0] for first in (0.0, 7.0, 12.0)])
-    equal, seven, twelve = (-size * slopes(loss, start)[2] for start in starts)
+    equal, seven, twelve = (-size * slope(loss, start, 2) for start in starts)
     print(f"{name}: from 0 {equal:.2f}, from 7 {seven:.3f}, from 12 {twelve:.5f}")
 
-
 # %% [markdown] id="own-predict"
-# From equal scores one step gives the third token more than half the weight. The steps of the squared error grow as the lead shrinks.
+# The steps of the squared error grow as the lead shrinks.
 # **Predict** how many steps each loss needs from 7 and from 12 to half the weight: a few, about a hundred, or about ten thousand?
 
+
 # %% id="own-race" tags=["predicted"]
+def race(loss, size, first):
+    scores, path = np.array([first, 0.0, 0.0]), []
+    while weights_of(scores)[2] < 0.5:
+        scores -= size * np.array([slope(loss, scores, j) for j in range(3)])
+        path.append(weights_of(scores)[2])
+    return path, scores[2]
+
+
 paths = {}
 for name, (size, loss) in losses.items():
     for first in (7.0, 12.0):
-        scores, path = np.array([first, 0.0, 0.0]), []
-        while weights_of(scores)[2] < 0.5:
-            scores -= size * slopes(loss, scores)
-            path.append(weights_of(scores)[2])
-        paths[name, first] = path
-        print(f"{name}, from {first:.0f}: {len(path)} steps")
+        paths[name, first], _ = race(loss, size, first)
+        print(f"{name}, from {first:.0f}: {len(paths[name, first])} steps")
 figures.race(paths)
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# Cross-entropy needs 4 steps and 7. The squared error needs 81 and 11,311.
+# From 12 the squared error needs 11,311 steps, and cross-entropy 7.
+
+# %% [markdown] id="size-predict"
+# Or are the steps of the squared error just too short? **The bet:** at most 7 steps from each start, and no third score above 7, as
+# cross-entropy does. (A score thrown far is the next lead to undo.) **Predict** whether any size wins, and then look for one.
+
+# %% id="size-race" tags=["predicted"]
+size = 100  # yours to change
+for first in (0.0, 7.0, 12.0):
+    path, third = race(losses["squared error"][1], size, first)
+    print(f"from {first:.0f}: {len(path):,} steps, third score {third:,.0f} at the end")
+
+# %% [markdown] id="size-answer" tags=["answer"]
+# None wins. With 100 it still takes 344 steps from 12, while from equal scores one step throws the third score to 22.
+
+# %% [markdown] id="size-seen"
+# So the size is not to blame. It multiplies all first steps alike, and that from equal scores stays 18,000 times as long as that from 12.
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
 #
 # Why does cross-entropy win? Its logarithm undoes the $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term
-# is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule the slope of $\mathrm{lse}(z)$ along $z_i$ is $e^{z_i}$ over the sum. So
-# **softmax is the gradient of log-sum-exp**:
+# is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the
+# gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -192,16 +213,16 @@ figures.race(paths)
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(7, 0, 0)$ the slopes are $(0.998, 0.001, -0.999)$. A step lowers the first score and raises the third by nearly 1
-# each, so four steps undo a lead of 7, and six or seven a lead of 12.
+# each, so four steps undo a lead of 7.
 #
 # Where can training rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all 0 only if
-# **the weights are the true chances**. The average loss is then $-\sum_i p_i \ln p_i$, the *entropy* of $p$.
+# **the weights are the true chances**.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Why does the squared error wait? Along the *weights* it has the slopes $s_i - \delta_{iy}$, which cross-entropy has along the *scores*.
-# But a step moves scores, and the weights only follow.
+# The squared error has the same slopes $s_i - \delta_{iy}$, but along the *weights*. But a step moves scores. How do the
+# weights follow?
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
@@ -239,21 +260,21 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# A step needs the slope of a loss $L$ along each score $z_j$. We know its slopes along the weights, $g_i = \partial L / \partial s_i$, and
-# how each weight follows $z_j$. By the chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$. With
-# {eq}`softmax-derivative` the term with $\delta_{ij}$ leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\bar g$:
+# We know the slopes $g_i = \partial L / \partial s_i$ of a loss $L$ along the weights, and how each weight follows a score $z_j$. By the
+# chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$. With {eq}`softmax-derivative` the term with $\delta_{ij}$
+# leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\bar g$:
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 
 # %% [markdown] id="two-models"
-# **By hand.** Of two tokens the second is right, so along the weights the squared error has the slopes $g = s - (0, 1)$. With
-# $s = (0.5, 0.5)$ its slope along the second score is $-0.25$. Now let the model be sure, and wrong, with $s = (0.99, 0.01)$ and
-# $g = (0.99, -0.99)$. The average is $0.99 \cdot 0.99 - 0.01 \cdot 0.99 = 0.9702$, and the slope $0.01 \cdot (-0.99 - 0.9702) = -0.0196$,
-# 13 times smaller than before, because the weight 0.01 stands in front.
+# **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is 0, so
+# along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
+#
+# From 12 the weights are nearly $(1, 0, 1 / 163{,}000)$, and $g$ is nearly $(1, 0, -1)$, with the average 1. So the slope is
+# $(-1 - 1) / 163{,}000$, and the step 0.00004, as in the race.
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
-# (Nor does the first score move: with a weight near 1, its $g$ is nearly $\bar g$.)
 
 # %% [markdown] id="own"
 # ## A loss of your own
@@ -272,7 +293,7 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="own-predict-loss"
 # A loss of $s_y$ alone has only one slope along the weights, $g_y$. So $\bar g = s_y\, g_y$, and its slope along the right score is
 # $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes its first step from equal scores 0.67, too. It
-# has $g_y = -\sqrt{3 / s_y}$, whose size has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared
+# has $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared
 # error, or between.
 
 
@@ -285,7 +306,7 @@ def mine(s):  # the slopes of a loss along the weights, yours to change
     return -truth * np.sqrt(3 / s)
 
 
-for first in (7.0, 12.0):
+for first in (0.0, 7.0, 12.0):
     scores, steps = np.array([first, 0.0, 0.0]), 0
     while (s := weights_of(scores))[2] < 0.5:
         scores -= pull(s, mine(s))
@@ -296,15 +317,15 @@ for first in (7.0, 12.0):
 # It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$.
 
 # %% [markdown] id="own-find"
-# Now find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and run the cell
-# again: the race must take 4 steps and 7.
+# Now win the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
+# run the cell again.
 
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, however small $e^z$ has made it. Only the logarithm has this slope,
-# so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (With `-truth / s**2 / 3` one step is enough, but it
-# throws the third score to 366 or 54,252.)
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**. Only the logarithm has this slope,
+# so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (`-truth / s**2 / 3`
+# loses the bet: its one step throws the third score to 366 or 54,252.)
 #
 # </details>
 
@@ -325,8 +346,8 @@ verify_lesson("softmax")
 #
 # - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - $e^z$ makes some weights tiny. The weight of the right token stands in front of the slope along its score, so where it is tiny
-#   the squared error waits. With $-\ln s_y$ it cancels: the slopes along the scores are the weights minus the truth.
+# - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits, whatever the size of
+#   its steps. With $-\ln s_y$ the weight cancels, and each slope is a weight minus the truth.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).

@@ -46,24 +46,28 @@ figures.ring(rings[0])
 figures.machine()
 
 # %% [markdown] id="hook-reads"
-# For each place the layer reads a vector of the colour plus one of the place. From what it returns at a place (here $X$ is not added), a
-# linear map must name both neighbours. We try one head of width 32, and two of width 16. The folded cells hold the model, with PyTorch's
-# `nn.MultiheadAttention(32, n_heads)`, and its training on fresh rings. From three starts, how often do both models name the
-# neighbours right on our 1024 rings?
+# For each place the layer reads a vector of the colour plus one of the place. From what it returns there (here $X$ is not added), a
+# linear map must name both neighbours:
 
 
-# %% id="hook-code" tags=["hide-input"]
+# %% id="hook-code"
 class Ring(nn.Module):
     def __init__(self, n_heads):
         super().__init__()
-        self.colour, self.place = nn.Embedding(8, 32), nn.Embedding(8, 32)
+        self.colour = nn.Embedding(8, 32)
+        self.place = nn.Embedding(8, 32)
         self.layer = nn.MultiheadAttention(32, n_heads, bias=False, batch_first=True)
-        self.names = nn.Linear(32, 16)  # 8 colours before, 8 after
+        self.names = nn.Linear(32, 2 * 8)  # scores for 8 colours before, and 8 after
 
-    def forward(self, rings):
-        x = self.colour(rings) + self.place.weight
+    def forward(self, rings):  # (batch, 8)
+        x = self.colour(rings) + self.place.weight  # (batch, 8, 32)
         z, self.weights = self.layer(x, x, x, average_attn_weights=False)
-        return self.names(z).unflatten(-1, (2, 8))
+        return self.names(z).unflatten(-1, (2, 8))  # (batch, 8, 2, 8)
+
+
+# %% [markdown] id="hook-starts"
+# We try one head of width 32, and two of width 16. The folded cell trains a model on fresh rings. From three starts, how often do both name
+# the neighbours right on our 1024 rings?
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -91,42 +95,44 @@ for seed in (2, 1, 0):
     print(f"2 heads: {named(two(rings), rings)}")
 
 # %% [markdown] id="hook-notice"
-# Two heads name both neighbours every time. One head names one neighbour every time, and almost always gives the same answer for the other,
-# which is right at one place of eight. Which one? In each start, the neighbour that gets the larger weight on average. These are the mean
-# weights after the last start:
+# Two heads name both neighbours every time. One head names one of them, and almost always repeats this answer for the other, which is right
+# at one place of eight. Where do they look? These are the mean weights after the last start:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # (rings, heads, places, places)
 figures.ring_maps(maps.mean(dim=0))
 
+# %% [markdown] id="hook-riddle"
+# Each of the two heads looks at one neighbour. The single head looks at both, almost alike: on average it gives 0.50 to the place before,
+# which it names every time, and 0.46 to the place after. In the other two starts, too, the named neighbour has the larger weight.
+
 # %% [markdown] id="why"
-# ## What does the one head lack?
+# ## How can a lead of 0.04 decide everything?
 #
-# Each of the two heads looks at one neighbour. The single head looks at both, and hands over a mixture of their colours. Let red be the
-# number 0, and blue 1. The card draws the mixtures of the four pairs twice, first in the colour before, then in the colour after. Move its
-# slider. Can one threshold on the mixture tell the colour before? And the colour after?
+# A head returns a mixture. Let red be 0, and blue 1. The card draws the mixtures of the four pairs twice, first in the colour before, then
+# in the colour after. Move its slider. Can one threshold on the mixture tell the colour before? And the colour after?
 
 # %% id="mixture-card"
 figures.mixture_explorable()
 
 # %% [markdown] id="why-cut"
 # With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between
-# the two tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6: the colour before moves
-# the mixture by more, and outvotes the colour after. On the ring, we saw this as the same answer twice.
+# the two tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. The colour before outvotes
+# the colour after, and with 0.51 and 0.49 it still would: the four mixtures stand in the same order.
 
 # %% [markdown] id="why-both"
-# A wider head mixes vectors, and from the mixture, the linear map makes one number for each answer. Take the number for "blue comes after"
-# and subtract that for "red comes after". While the weights are fixed, only matrices act on the vectors, so this *lead* of blue is a sum
-# over the places:
+# Can a head of width 32 do better? It mixes vectors, but the linear map makes one number for each answer. Let $D$ be the number for "blue
+# comes after" less that for "red comes after". While the weights are fixed, only matrices act on the vectors, so $D$ is a sum over the
+# places:
 #
 # $$D(x, y) = p_-\, f(x) + p_+\, f(y) + c$$
 #
-# Here $p_-$ weighs the place before, of colour $x$, and $p_+$ the place after, of colour $y$. However wide the head is, $f(x)$ is one
-# number: what the colour adds at the weight 1. It is the same $f$ for both places, since both go through the same $W_V$. The rest, $c$,
-# stays the same while the other six places keep their colours.
+# Here $p_-$ weighs the place before, of colour $x$, and $p_+$ the place after, of colour $y$. So a colour is one number again: $f(x)$, what
+# it adds at the weight 1. It is the same $f$ for both places, since both go through the same $W_V$. The rest, $c$, stays the same while the
+# other six places keep their colours.
 
 # %% [markdown] id="why-signs"
-# To be right every time about the colour after, the lead must be positive for "red, blue", and negative for "red, red" and "blue, red". So
+# To be right every time about the colour after, $D$ must be positive for "red, blue", and negative for "red, red" and "blue, red". So
 # with $g = f(\mathrm{blue}) - f(\mathrm{red})$,
 #
 # $$\begin{aligned}
@@ -134,9 +140,11 @@ figures.mixture_explorable()
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (p_+ - p_-)\, g > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must have the larger weight.
-# To name the colour *before*, in the same way (with another $f$), the place before must have it. One head cannot do both. Two heads can,
-# since each has weights of its own.
+# No weight is negative, so the first line says $g > 0$, and then the second says $p_+ > p_-$: the place after must lead.
+
+# %% [markdown] id="why-two"
+# To name the colour *before*, in the same way (with another $f$), the place before must lead. One head cannot do both. Two heads can, since
+# each has weights of its own.
 #
 # The proof needs weights that do not depend on the colours. Ours hardly do, as their standard deviations over the rings show:
 
@@ -145,45 +153,45 @@ largest = maps.std(dim=0).amax(dim=(1, 2))  # of each head
 print("largest standard deviation:", *(f"{each:.3f}" for each in largest))
 
 # %% [markdown] id="more"
-# Is the other colour lost, then? The head of `one` gives the place before 0.50 and the place after 0.46, on average. Behind it, we now
-# train a small network in place of the linear map. The folded `Even` gives both places 0.48, with the same values.
+# ## Is the other colour lost?
+#
+# Is the colour after gone from the mixture, or only out of reach for a linear map? Behind the head of `one`, we train a small network in
+# place of the map. For control, a second head with the same values gives both places 0.48:
 
-# %% id="more-chosen" tags=["hide-input"]
+# %% id="more-chosen"
 from copy import deepcopy
 
 
-def network():
-    return nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
+class Even(nn.Module):  # the head of `one`, with the same weight for both neighbours
+    def forward(self, x, *_, **options):  # is called as PyTorch's layer is
+        value = x @ one.layer.in_proj_weight[64:].T  # X W_V: (batch, 8, 32)
+        mixture = 0.48 * value.roll(1, dims=1) + 0.48 * value.roll(-1, dims=1)
+        return one.layer.out_proj(mixture), None
 
 
-class Even(nn.Module):  # the head of `one`, with equal weights for its neighbours
-    def __init__(self):
-        super().__init__()
-        self.names = network()
-
-    def forward(self, rings):
-        v = (one.colour(rings) + one.place.weight) @ one.layer.in_proj_weight[64:].T
-        mixture = 0.48 * v.roll(1, dims=1) + 0.48 * v.roll(-1, dims=1)
-        return self.names(one.layer.out_proj(mixture)).unflatten(-1, (2, 8))
+def with_network(layer):
+    model = deepcopy(one)  # all frozen, but for the network
+    model.layer = layer
+    model.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
+    return model
 
 
 # %% [markdown] id="more-bet"
-# **Predict** how often the network names each neighbour with the trained head, and with the weights 0.48 and 0.48.
+# **Predict** how often the network names each neighbour with the lead of 0.04, and with none.
 
 # %% id="more-code" tags=["predicted"]
-deep = deepcopy(one)
-deep.names = network()
-print("the same head:", named(train(deep, seed=0)(rings), rings))
-print("0.48 and 0.48:", named(train(Even(), seed=0)(rings), rings))
+for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
+    model = train(with_network(layer), seed=0)
+    print(f"{name}: {named(model(rings), rings)}")
 
 # %% [markdown] id="more-answer" tags=["answer"]
-# With the trained head, the network names both almost every time, as with the heads of the other two starts: "red, blue" and "blue, red"
-# are different mixtures. At 0.48 and 0.48 they are the same. Then every network has to guess the order: it can be right where the colours
+# With the lead, the network names both almost every time, as it does behind the heads of the other two starts: "red, blue" and "blue, red"
+# are different mixtures. At 0.48 and 0.48 they are the same. Then every network must guess the order: it can be right where the colours
 # are equal, at one place of eight, and at half of the others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
 
 # %% [markdown] id="mixture"
-# So with unequal weights a network can sort out the mixture. But one head of the ring, whose weights hardly depend on the colours, cannot
-# do what two can: **hand several things over apart**, ready for a linear map.
+# So the lead that hides one colour from a linear map lets a network find it. Two heads need no network: they **hand several things over
+# apart**, ready for a linear map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -197,15 +205,15 @@ print("0.48 and 0.48:", named(train(Even(), seed=0)(rings), rings))
 from attn_course import check, verify_lesson
 
 
-def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
-    scores = query @ key.mT / np.sqrt(query.shape[-1])  # .mT swaps the last two axes
+def attend(query, key, value):  # (q_len, d_k), (kv_len, d_k), (kv_len, d_v)
+    scores = query @ key.mT / np.sqrt(query.shape[-1])  # (q_len, kv_len)
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = terms / terms.sum(axis=-1, keepdims=True)
-    return weights @ value
+    return weights @ value  # (q_len, d_v)
 
 
 # %% [markdown] id="small"
-# Let two heads have one column each, so that we can compute by hand. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
+# Let two heads have one column each. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
 #
 # | | key | value |
 # |---|---|---|
@@ -239,50 +247,95 @@ my_heads = ...  # your function
 check("heads-by-loop", my_heads)
 
 # %% [markdown] id="loop-goes-on"
-# Our answer is in the folded cell, which uses it as long as yours is missing.
+# Ours is in the folded cell, and is used while yours is missing.
 
 
 # %% id="loop-ours" tags=["hide-input"]
 def heads_ours(query, key, value, n_heads):
-    sides = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
-    return np.concatenate([attend(*head) for head in zip(*sides, strict=True)], axis=-1)
+    queries = np.split(query, n_heads, axis=-1)  # n_heads blocks, (T, d_k) each
+    keys = np.split(key, n_heads, axis=-1)
+    values = np.split(value, n_heads, axis=-1)
+    outputs = [attend(queries[h], keys[h], values[h]) for h in range(n_heads)]
+    return np.concatenate(outputs, axis=-1)  # (T, n_heads * d_v)
 
 
 my_heads = heads_ours if my_heads is ... else my_heads
 
 # %% [markdown] id="small-wide"
-# On our example, two heads should return 1.6 and 2.4:
+# Two heads should return 1.6 and 2.4:
 
 # %% id="small-code"
 query = np.log([[8.0, 8.0]])
-key, value = np.array([[[0, 1], [1, 0], [0, 0]], [[0, 3], [2, 0], [0, 0]]])
-for n_heads in (2, 1):
-    print(f"heads: {n_heads}, output {my_heads(query, key, value, n_heads).round(2)}")
+key = np.array([[0, 1], [1, 0], [0, 0]])
+value = np.array([[0, 3], [2, 0], [0, 0]])
+print("two heads:", my_heads(query, key, value, 2).round(2))
+print("one head: ", my_heads(query, key, value, 1).round(2))
 
 # %% [markdown] id="at-once"
-# For 1024 rings and two heads, your loop calls `attend` 2048 times (in the folded cell, for the layer of `two`). Real code calls it once,
-# which took less than a tenth of the time on one core of our CPU. It reshapes the queries of $B$ rings to $(B, T, H, d_k)$, and keys and
-# values likewise. Then it swaps places and heads, to $(B, H, T, d_k)$, since `@` and `.mT` work on the last two axes. (With a direct
-# reshape to that shape, head 0 would get all columns of the first four places.)
+# ## From the loop to a layer
+#
+# How does real code run all heads at once? We get there in three steps, each checked against the one before. First comes your loop, with
+# the layer of `two`, on all rings:
 
-# %% id="at-once-loop" tags=["hide-input"]
-w_in = two.layer.in_proj_weight.numpy().T  # PyTorch transposes its weights
-x = (two.colour(rings) + two.place.weight).numpy()
-query, key, value = np.split(x @ w_in, 3, axis=-1)
-ring_by_ring = zip(query, key, value, strict=True)
-looped = np.array([my_heads(*sides, 2) for sides in ring_by_ring])
+# %% id="at-once-loop"
+x = two.colour(rings) + two.place.weight  # (1024, 8, 32)
+w_in = two.layer.in_proj_weight.T  # (32, 96): W_Q, W_K and W_V side by side
+query, key, value = np.split((x @ w_in).numpy(), 3, axis=-1)  # (1024, 8, 32) each
+looped = np.array([my_heads(query[b], key[b], value[b], 2) for b in range(1024)])
+
+# %% [markdown] id="at-once-axes"
+# It calls `attend` 2048 times. The second step calls it once. Since `@` and `.mT` work on the last two axes, we cut the columns into blocks,
+# and swap heads and places:
 
 
 # %% id="at-once-code"
-def by_head(columns, n_heads):
-    batch, length, width = columns.shape
-    blocks = columns.reshape(batch, length, n_heads, width // n_heads)
-    return blocks.swapaxes(1, 2)  # (batch, n_heads, length, width // n_heads)
+def by_head(side, n_heads):  # (B, T, H d_k)
+    blocks = side.reshape(*side.shape[:2], n_heads, -1)  # (B, T, H, d_k)
+    return blocks.swapaxes(1, 2)  # (B, H, T, d_k)
 
 
-z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))
-side_by_side = z.swapaxes(1, 2).reshape(looped.shape)
-print("the same as the loop:", np.allclose(side_by_side, looped))
+z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))  # (1024, 2, 8, 16)
+merged = z.swapaxes(1, 2).reshape(1024, 8, 32)  # side by side again
+print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
+
+# %% [markdown] id="at-once-swap"
+# It took less than a tenth of the time on one CPU core. Why not reshape to $(B, H, T, d_k)$ directly? The shape fits, but head 0
+# would get all columns of the first four places.
+#
+# The third step makes the projections part of the layer. With `by_head`, this class works in a model of your own:
+
+
+# %% id="layer"
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, d_model, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+        self.output = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x):  # (B, T, d_model)
+        sides = self.query(x), self.key(x), self.value(x)  # (B, T, H d_k) each
+        q, k, v = (by_head(side, self.n_heads) for side in sides)  # (B, H, T, d_k)
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)  # (B, H, T, T)
+        z = weights @ v  # (B, H, T, d_k)
+        z = z.swapaxes(1, 2).flatten(2)  # (B, T, H d_k)
+        return self.output(z)  # (B, T, d_model)
+
+
+# %% [markdown] id="layer-same"
+# With the trained matrices of `two`, it must agree with the second step, and with PyTorch's layer:
+
+# %% id="layer-code"
+mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
+sides = (mine.query, mine.key, mine.value)
+for side, weight in zip(sides, theirs.in_proj_weight.chunk(3), strict=True):
+    side.weight.data = weight
+mine.output.weight.data = theirs.out_proj.weight
+step_two = theirs.out_proj(torch.tensor(merged).float())
+print("the same as step two:", torch.allclose(mine(x), step_two, atol=1e-5))
+print("the same as PyTorch:", torch.allclose(mine(x), theirs(x, x, x)[0], atol=1e-5))
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -319,7 +372,7 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="silence-ring-bet"
-# Now your function silences head 0 of `two`, then head 1, on all rings.
+# Now your function silences head 0 of `two`, then head 1.
 #
 # **Predict** from their maps in section {section}`hook` which neighbour is still named each time.
 
@@ -332,14 +385,12 @@ for silent in (0, 1):
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
 # Head 0 looks at the place before, so without it the colour before is named no better than by chance, and the colour after every time.
-# Without head 1 it is the other way round.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
-# heads, of which three at a time share keys and values. (Layers and heads are counted from 0.) The model reads a list of words that begins
-# again:
+# heads. (Layers and heads are counted from 0.) The model reads a list of words that begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -350,7 +401,7 @@ words = "river green paper seven tiger horse gold cup. river green"
 # %% [markdown] id="real-look"
 # How much weight does each head give, on average, to the token before, and to the first token?
 
-# %% id="real-maps" tags=["hide-input"]
+# %% id="real-maps"
 p = model.maps(words)[16]  # head, query, key
 t = np.arange(2, p.shape[1])  # from the third token on, where these two keys differ
 for head in range(9):
@@ -376,14 +427,13 @@ for silent in ((), *((head,) for head in range(9)), others):
     print(*(silent or ["none"]), "silent:", written, f"({chance:.3f})")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 as the only
-# head of this layer. "Paper" suffers, too: without head 0 its probability falls from 0.259 to 0.083, where it is still the likeliest token.
-# In the other nine cases it is at least 0.176.
+# Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 alone in this
+# layer. Without head 0 the probability of "paper" falls from 0.259 to 0.083, in the other cases to no less than 0.176.
 
 # %% [markdown] id="real-why"
 # How does it help to look one token back? At "paper", head 0 looks at "green", and what it writes there lets heads of the next layer find
 # "paper" from the second "green" (Olsson et al., 2022, describe such pairs). The largest weight that one of them gives it was 0.97 on our
-# machine with all heads, 0.24 without head 0, and 0.98 without the eight others. On yours the next cell measures it:
+# machine, 0.24 without head 0, and 0.98 without the eight others. The next cell measures it on yours:
 
 # %% id="real-found" tags=["live"]
 if model.is_here:
@@ -429,7 +479,7 @@ verify_lesson("heads")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The layer adds up what its heads write, so a head is silenced by leaving out its term.
+# - A head is a block of columns, and the layer adds up what its heads write.
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
 # One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came

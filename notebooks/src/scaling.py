@@ -18,9 +18,11 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
-# one follows in section {section}`slow`. First: what does the division do to a row of scores?
-#
+# Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. Fair
+# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root, at the widths 64, 256 and 1024.
+# **Place your bet now**: a formula in $d_k$, or a constant such as 8. First: what does the division do to a row of scores?
+
+# %% [markdown] id="one-row"
 # ## Softmax sees one row
 #
 # In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$, "cat" the key $(2, 0, 0, 2)$, and "because" the key
@@ -94,8 +96,8 @@ figures.scale_explorable()
 # $\sqrt{d_k}$, the largest weight is near 0.1 at both widths.
 
 # %% [markdown] id="deviations"
-# Entries need not have the variance 1. If they, still independent and of mean 0, have the standard deviations $\sigma_q$ and $\sigma_k$,
-# each term $q_i k_i$ has the variance $\sigma_q^2\, \sigma_k^2$, so
+# Is it still the root if the entries do not have the variance 1? Let them, still independent and of mean 0, have the standard deviations
+# $\sigma_q$ and $\sigma_k$. Then each term $q_i k_i$ has the variance $\sigma_q^2\, \sigma_k^2$, so
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \key{score-variance-from-deviations}$$
 #
@@ -113,16 +115,12 @@ check("divisor-for-sparse-entries", my_divisor)
 # ## Or nothing at all?
 #
 # A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only its start and its
-# training can differ. Let us train both, on one small task.
+# training can differ. For a fair trial we train both from the start, on one small task.
 
 # %% [markdown] id="trial-task"
-# An example has 16 items, each with 16 random features and a value. The layer gets one item in disguise: its input is the item's features
-# times an orthogonal matrix, the same in all examples. The output should be the value of this item, so the layer has to undo the matrix. A
-# query *finds* its item if it gives this item the largest score.
-
-# %% [markdown] id="trial-training"
-# A step takes 32 new examples, and the training ends when more than 90 % of 512 other queries find their item, or after 100 steps. What the
-# loop calls stands in two folded cells, which you need not read, and its `change` does nothing until section {section}`suspect`.
+# Each example has 16 items, with random features and a value. The layer gets the features of one item in disguise, turned by an orthogonal
+# matrix that is the same in all examples, and should output the value of this item. So it has to undo the matrix. A query *finds* its item
+# if it gives this item the largest score. The layer has learnt the task when more than 90 % of 512 new queries find theirs.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -158,30 +156,30 @@ def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
 
 
 # %% id="trial-steps"
-def train(divisor, size, seed, d_k=64, change=lambda g: g):
-    rng, turn, w_query, w_key = start(seed, d_k)
+def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
+    rng, turn, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
     x_new, items_new, _ = examples(rng, turn, 512)
-    shares = []  # of the 512 that find their item, before each step
-    for _ in range(101):
-        scores = dots_of(x_new @ (w_query @ w_key.T), items_new)
+    shares = []  # of the new queries that find their item, before each step
+    for _ in range(101):  # at most 100 steps
+        scores = dots_of(x_new @ (w_query @ w_key.T), items_new)  # (512, 16)
         shares.append((scores.argmax(axis=1) == 0).mean())  # item 0 is the right one
         if shares[-1] > 0.9:
             break
         x, items, values = examples(rng, turn, 32)
-        scores = dots_of(x @ (w_query @ w_key.T), items) / divisor
+        scores = dots_of(x @ (w_query @ w_key.T), items) / divisor  # (32, 16)
         g = change(gradients(scores, values))  # slopes along the scores
-        move = size / divisor * slopes_of(g, x, items)
+        move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
     return shares
 
 
 # %% [markdown] id="trial-starts"
-# Both layers start from the same random matrices, nine times anew, and each start of each layer gets the best of eight step sizes from 0.05
-# to 6.4. How many times as long does the layer without the division take? Make a guess.
+# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes. How many times as long
+# does it take without the division? Make a guess.
 
 
 # %% id="delay-code"
-sizes = 0.05 * 2.0 ** np.arange(8)  # of a step
+sizes = 0.05 * 2.0 ** np.arange(8)  # of a step, up to 6.4
 
 
 def trial(divisor, change=lambda g: g):
@@ -198,9 +196,9 @@ for name, runs in layers.items():
     print(f"{name:13s} steps", *steps(runs))
 
 # %% [markdown] id="delay"
-# On average the layer needs 4 steps with the root, and 28 without. A factor common to all gradients is no cause: each start has its best
-# step size, and this was never the smallest or the largest of the eight. What costs the other 24 steps? Vaswani et al. (2017) suspected
-# that large dot products push the softmax "into regions where it has extremely small gradients." How small are they?
+# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, never the smallest or the largest of the
+# eight, so a factor common to all gradients is not the cause. What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot
+# products push the softmax "into regions where it has extremely small gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
@@ -209,9 +207,8 @@ for name, runs in layers.items():
 # 0.144. If the wrong key leads by 8, the error is larger, and yet the slope is only 0.0003, because $w_2$ is so small.
 
 # %% [markdown] id="lesson-of-a-query"
-# We call the slopes along all scores of a query its $g$; with more keys, and values of several numbers, `gradients` takes the same two
-# steps. All that $W_Q$ and $W_K$ learn from the query goes through $g$. So a query that is very sure of a wrong key teaches $W_Q$ and $W_K$
-# hardly anything.
+# We call the slopes along all scores of a query its $g$ (the folded `gradients` finds it in the same two steps). All that $W_Q$ and $W_K$
+# learn from the query goes through $g$. So a query that is very sure of a wrong key teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
 # Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and values of four random numbers. **Predict** what is left of the mean
@@ -254,9 +251,8 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# The cell trains the layer without the root once more, with your function as the `change` of the loop. Equal lengths might help any layer,
-# so as a control the layer with the root gets them, too. **Predict** how much of the delay of 24 steps equal lengths win back without
-# the root: hardly any, about half, or most of it?
+# Now the layer without the root is trained once more, with your function as the `change` of the loop. So is the layer with the root, as a
+# control. **Predict** how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
@@ -269,33 +265,20 @@ for name, runs in equal.items():
 figures.trainings(layers | {"without, equal lengths": equal["without"]})
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Most of it: 19 of the 24 steps, or four fifths. With the root, equal lengths save less than one step, and measured against that layer's
-# 3.3 steps they still win back more than three quarters of the delay.
+# Most of it: 19 of the 24 steps, or four fifths. The control saves less than one step.
 
 # %% [markdown] id="culprit"
-# So Vaswani et al. were half right: gradients cost steps when they are small *beside others*. **In this trial, on a single task, most of
-# what the root does is to keep queries comparably loud.** Section {section}`measured` has more controls.
+# So the suspect was half guilty: gradients cost steps when they are small *beside others*. **In this trial, on a single task, most of what
+# the root does is to keep queries comparably loud.** Section {section}`measured` has more controls.
 
 # %% [markdown] id="by-d-k"
-# ## And $d_k$ itself?
+# ## Your bet against the root
 #
-# Divided by $d_k$, scores have the variance $1 / d_k$ under the usual assumption, so a wide layer starts with hardly any lead. How far does
-# one step of training move a score? Let $s = q \cdot k / u$ be a score with any divisor $u$. If the loss has the slope $g$ along $s$, its
-# slope along $q$ is $g\, k / u$. A plain gradient step of size $\eta$ on $q$ takes $\eta$ times this slope from $q$, and so from $s$
-#
-# $$g\, \eta\; \frac{k \cdot k}{u^2} \;\approx\; g\, \eta\, \frac{d_k}{u^2}$$
-#
-# because $k \cdot k$ is about $d_k$. What really moves is $W_Q$, which multiplies this by $\|x\|^2$, the same at all widths. Section
-# {section}`measured` names what else is left out.
-
-# %% [markdown] id="by-d-k-predict"
-# With $u = \sqrt{d_k}$ the width drops out once more. With $u = d_k$ the move shrinks like $1 / d_k$: at four times the width, a step moves
-# a score a quarter as far. But the leads of chance, which the layer has to overcome, are half as large there. We take $\eta = 3.2$:
-# with the root, no other of the eight sizes was faster in any start. **Predict** what becomes of the number of steps at four times the
-# width, with $u = d_k$.
+# Put your bet in the place of 8. The step size is 3.2 for all, which makes the root the favourite: at $d_k = 64$ no other of the eight sizes
+# was faster with it in any start.
 
 
-# %% id="by-d-k-code" tags=["predicted"]
+# %% id="by-d-k-bet"
 def race(divisor_at, size_at=lambda d_k: 3.2):
     for d_k in (64, 256, 1024):
         divisor, size = divisor_at(d_k), size_at(d_k)
@@ -303,26 +286,56 @@ def race(divisor_at, size_at=lambda d_k: 3.2):
         print(f"    d_k = {d_k:4d}   steps until learnt", *steps(runs))
 
 
-print("divided by the root")
+print("the root")
 race(np.sqrt)
-print("divided by d_k")
+print("my bet")
+race(lambda d_k: 8)  # put yours in its place
+
+# %% [markdown] id="by-d-k-move"
+# What decides the race? With a divisor $u$, chance spreads the scores by about $r = \sqrt{d_k} / u$. And how far does a step of training
+# move a score $s = q \cdot k / u$? If the loss has the slope $g$ along $s$, its slope along $q$ is $g\, k / u$. A plain gradient step of
+# size $\eta$ on $q$ takes $\eta$ times this slope from $q$, and so from $s$
+#
+# $$g\, \eta\; \frac{k \cdot k}{u^2} \;\approx\; g\, \eta\, \frac{d_k}{u^2} = g\, \eta\, r^2$$
+#
+# because $k \cdot k$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
+
+# %% [markdown] id="by-d-k-predict"
+# So leads grow like $r$, and steps, for the same $g$, like $r^2$. The root keeps both. With the constant 8, leads are 4 times as large at 1024
+# as at 64, and steps go 16 times as far. What does $r$ do for your bet?
+#
+# With $u = d_k$, at four times the width a step moves a score a quarter as far, but the leads of chance, which the layer has to overcome, are
+# half as large. **Predict** what becomes of the number of steps at four times the width.
+
+# %% id="by-d-k-code" tags=["predicted"]
 race(lambda d_k: d_k)
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# It nearly doubles: each step goes a quarter as far, on half the way. On average it is 22, 42 and 79. With the root the layer needs 4
-# steps, or 3, at all three widths.
+# It nearly doubles, from 22 to 42 to 79 on average: each step goes a quarter as far, on half the way.
+
+# %% [markdown] id="by-d-k-rescue"
+# **Save $d_k$.** If short steps are the whole trouble, longer ones must cure it. Find a step size, as a formula in $d_k$, with which the layer
+# needs about 5 steps at all three widths.
+
+# %% id="by-d-k-rescue-code"
+race(lambda d_k: d_k, lambda d_k: 25.6)  # good at 64 only: put yours in its place
 
 # %% [markdown] id="by-d-k-repair"
-# If short steps are the whole trouble, longer ones must cure it. With $u = d_k$ a step moves a score by about $\eta / d_k$, and the leads
-# are about $1 / \sqrt{d_k}$. So $\eta = 3.2 \sqrt{d_k}$ must give the same number of steps at all widths:
+# <details><summary>Our step size</summary>
+#
+# A step moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. So $\eta = 3.2 \sqrt{d_k}$ must give the same number
+# of steps at all widths, as the next cell shows. (With $0.4\, d_k$ it takes no more.)
+#
+# </details>
 
-# %% id="by-d-k-repaired"
+# %% id="by-d-k-repaired" tags=["hide-input"]
+print("divided by d_k, with our step size")
 race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
 
 # %% [markdown] id="by-d-k-verdict"
-# It does. So nothing is wrong here with $d_k$ if the step size grows like the root of the width, to 25.6 at 64 and 102.4 at 1024. But
-# **with plain gradient steps, and one step size for all widths, only a multiple of the root keeps both the start and the first steps as
-# they are.** (With Adam no divisor keeps both, as section {section}`measured` shows.)
+# So nothing is wrong here with $d_k$ if the step size grows with the width. But **with plain gradient steps, and one step size for all
+# widths, only a multiple of the root keeps both the start and the first steps as they are.** (With Adam no divisor keeps both, as section
+# {section}`measured` shows.)
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -339,10 +352,10 @@ verify_lesson("scaling")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent
-# entries of mean 0 and variance 1, the root gives scores of variance 1 whatever the width, and the first plain gradient steps move them
-# equally far. Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times
-# the steps on our one task, and most of this delay was won back once all queries of a step got gradients of equal length.
+# Why the root? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent entries of mean
+# 0 and variance 1, the root gives scores of variance 1 whatever the width, and the first plain gradient steps move them equally far. Divided
+# by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times the steps on our one
+# task, and most of this delay was won back once all queries of a step got gradients of equal length.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
@@ -350,10 +363,9 @@ verify_lesson("scaling")
 # %% [markdown] id="matrices"
 # ## Deeper: which assumption does the root need?
 #
-# **Within a row** less is needed. Fix one query $q$, and draw its keys from one distribution, independently of $q$ and of each other. Let
-# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. (The means add one number to the whole row and so
-# change no lead.) The term $q_i k_i$ has the variance $q_i^2\, \sigma_k^2$, and the variances of uncorrelated terms add. So, over the keys
-# of this one query,
+# **Within a row** less is needed. Fix one query $q$, and draw its keys from one distribution that does not depend on $q$, with uncorrelated
+# entries of variance $\sigma_k^2$. (Their means add one number to the whole row, which changes no lead.) The term $q_i k_i$ has the variance
+# $q_i^2\, \sigma_k^2$, so over the keys of this query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \label{row-variance-by-query}$$
 #
@@ -361,14 +373,13 @@ verify_lesson("scaling")
 
 # %% [markdown] id="covariances"
 # **Over all queries and keys** let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are
-# independent of each other. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
+# independent. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
-# The first part is the mean. Multiply any two different ones of the other three parts: in each such product $\tilde q$ or $\tilde k$ stands
-# only once, as a factor of mean 0 that is independent of the rest. So the three mean squares add up. With the covariances
-# $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $S_k$, the first of them is
-# $\sum_{i,\,j} (S_q)_{ij} (S_k)_{ij} = \mathrm{tr}(S_q S_k)$. With the others,
+# The first part is the mean. In a product of two different ones of the others $\tilde q$ or $\tilde k$ stands only once, as a factor of mean 0 that is
+# independent of the rest. So their mean squares add up. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $S_k$, the
+# first of these is $\sum_{i,\,j} (S_q)_{ij} (S_k)_{ij} = \mathrm{tr}(S_q S_k)$, and
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 
@@ -384,19 +395,19 @@ check("correlated-entries-variance", my_variance_formula)
 # $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
 # %% [markdown] id="kurtosis"
-# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$, and
-# dividing by $d_k$ holds it. That is what **muP** does, a set of rules for widening a model (Yang et al., 2022); we have not tried it.
+# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$. That is
+# why **muP**, a set of rules for widening a model, divides by $d_k$ (Yang et al., 2022); we have not tried it.
 #
-# And independent normal entries make no normal scores. With $q$ fixed they do, with the fourth moment $3 \|q\|^4$, but
-# $\mathbb{E}[\|q\|^4]$ is $3\,d_k + d_k (d_k - 1)$. So large scores are more frequent than on a normal curve, whose ratio is 3:
+# Independent normal entries make no normal scores, for large ones are more frequent. With $q$ fixed the fourth moment is $3 \|q\|^4$, and
+# $\mathbb{E}[\|q\|^4] = 3\,d_k + d_k (d_k - 1)$. So this ratio is more than the 3 of a normal curve:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 
 # %% [markdown] id="own"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
-# As nobody promises such entries in a real layer, we had better measure its scores. Here are queries of 16 independent normal entries of
-# variance 1, and keys whose entries have the mean 1 and the deviation 0.2. **Predict** the variance of all scores, and that within a row.
+# Let queries have 16 independent normal entries of variance 1, and keys entries of mean 1 and deviation 0.2. **Predict** the variance of all
+# scores, and that within a row.
 
 # %% id="spot-total-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
@@ -405,13 +416,12 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # The variance of all scores is about 1, and yet no key stands out in any row. By {eq}`row-variance-by-query` a row of $q \cdot k$ has the
-# variance $16 \cdot 0.04$ on average, here divided by 16. The rest is how far the rows lie apart, which softmax never sees. So
-# measure `scores.var(axis=1)`.
+# variance $16 \cdot 0.04$ on average, here divided by 16. The rest is how far the rows lie apart. Softmax sees only `scores.var(axis=1)`.
 
 # %% [markdown] id="projected"
-# **What does PyTorch's start give?** Layer normalisation gives each token of $d$ entries the squared length $\|x\|^2 = d$ (while its
-# learnt gain is 1 and its bias 0, and but for its small $\epsilon$). Each entry of $x W$ sums $d$ terms $x_i W_{ij}$, so over draws of $W$
-# whose entries are independent, with mean 0 and variance $\sigma_w^2$,
+# **What does PyTorch's start give?** Layer normalisation (with gain 1 and bias 0, and but for its small $\epsilon$) gives a token of $d$
+# entries the squared length $\|x\|^2 = d$. Each entry of $x W$ sums $d$ terms $x_i W_{ij}$, so if $W$ has independent entries of mean 0 and
+# variance $\sigma_w^2$,
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
@@ -421,7 +431,7 @@ print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():
 # %% [markdown] id="two-tokens"
 # A row varies less if its tokens $y_j$ share a part. Its variance $v$ is the mean of $(s_j - \bar s)^2$, and $s_j - \bar s$ is the score of
 # $x$ with $y_j - \bar y$, the token without the mean of all. By {eq}`variance-after-projection` and {eq}`score-variance-from-deviations`
-# the mean square of this score, divided by $\sqrt{d_k}$, is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - \bar y\|^2$, and the mean of
+# this score, divided by $\sqrt{d_k}$, has the mean square $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - \bar y\|^2$. The mean of
 # $\|y_j - \bar y\|^2$ is $d - \|\bar y\|^2$. So with $\bar c = \|\bar y\|^2 / d$, the mean cosine of all $n^2$ pairs,
 #
 # $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
@@ -459,8 +469,7 @@ check("unit-row-variance", my_start)
 # %% [markdown] id="similar"
 # ## Deeper: why not the cosine?
 #
-# Long vectors can have large dot products, while an angle would say how *alike* two vectors are. Why do we not divide the lengths out?
-# Multiply out $\|q - k\|^2$ and solve for the mixed term:
+# An angle would say how *alike* two vectors are, however long. Multiply out $\|q - k\|^2$ and solve for the mixed term:
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
@@ -476,8 +485,8 @@ print("q.k / sqrt(d_k)", reference.scaled_dot_scores(query, key)[0].round(2))
 print("cosine         ", reference.cosine_scores(query, key)[0].round(2))
 
 # %% [markdown] id="spot-cosine"
-# So $q \cdot k / \sqrt{d_k}$ is no cosine: it prefers the longer key, though its angle is larger. But the softmax, written $\sigma$ here,
-# makes little of cosines. Let the best of $n$ keys have the cosine 1 and all others $-1$; nothing sharper is possible:
+# So $q \cdot k / \sqrt{d_k}$ prefers the longer key, though its angle is larger. But the softmax, written $\sigma$ here, makes little of
+# cosines. Nothing is sharper than a cosine of 1 for the best of $n$ keys, and $-1$ for all others:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
@@ -492,33 +501,21 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="qk-norm"
-# So the division does not hold the variance at 1. **QK-norm** at least bounds each score by $\sqrt{d_k}$, whatever the matrices do. It
-# divides $q$ and $k$ by their root mean square, so that a score becomes a cosine times a fixed factor:
+# So the division does not hold the variance at 1. **QK-norm** makes a score a cosine times a fixed factor, so that it is at most $\sqrt{d_k}$,
+# whatever the matrices do:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 
-# %% id="qk-norm-code"
-query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
-for factor in (1, 100):  # of W_Q
-    plain = (factor * query @ key.T / 8)[0].round(2)
-    normed = (8 * reference.cosine_scores(factor * query, key)[0]).round(2)
-    print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
-
 # %% [markdown] id="held"
-# This is how models of today hold their scores *during* training:
-#
-# | how | what it does | in |
-# |---|---|---|
-# | QK-norm with a learnt gain | the gain sets the bound | Qwen3, Gemma 3 |
-# | soft cap | a score $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
-# | clipping | after a step, a head whose largest score exceeds 100 gets smaller $W_Q$ and $W_K$ | Kimi K2 |
+# Qwen3 and Gemma 3 use it, with a learnt gain that sets the bound. Gemma 2 has a *soft cap*, $50 \tanh(s / 50)$ in place of the score $s$. For
+# Kimi K2, *clipping* shrank $W_Q$ and $W_K$ of a head after each step in which its largest score exceeded 100.
 
 # %% [markdown] id="similar-equal"
-# **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By
-# {eq}`dot-product-by-distance` this is $(q \cdot k) / h^2$, less $\|q\|^2 / (2 h^2)$ and $\|k\|^2 / (2 h^2)$. The second is common to a
-# row. If all keys have one length, so is the third, and softmax, here $\sigma$, sees neither:
+# **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By {eq}`dot-product-by-distance`
+# this is $(q \cdot k) / h^2$, less $\|q\|^2 / (2 h^2)$, common to a row, and $\|k\|^2 / (2 h^2)$. If all keys have one length, the last is
+# common, too, and softmax, here $\sigma$, sees neither:
 #
 # $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
 # \label{equal-length-gaussian-weights}$$
@@ -526,9 +523,8 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="measured"
 # ## Deeper: more controls, other widths, and the first step of Adam
 #
-# We call a query **silent** if its $g$ is shorter than 0.01. Without the root, we may lift only the silent queries of a step to the mean
-# length, or *pass on* each length to the next query, so that lengths stay as unequal as they are. With the root we may *mute* three of four
-# queries:
+# A query is **silent** if its $g$ is shorter than 0.01. Without the root, we lift only the silent queries, or *pass on* each length to the
+# next query, so that lengths stay as unequal as they are. With the root we *mute* three of four queries:
 
 # %% id="controls-code"
 controls = {
@@ -541,13 +537,13 @@ for name, (divisor, change) in controls.items():
     print(f"{name:13s} mean {np.mean(needed):4.1f} ({min(needed)} to {max(needed)})")
 
 # %% [markdown] id="controls-answer"
-# Lifting the silent queries alone wins back about half of the delay, and passing lengths on does not help here. With only a quarter of its
-# queries the layer with the root still learns in 12 to 20 steps, so fewer lessons cost it about 10 steps and not 24. (With the root and equal
-# lengths, in one start 6.4, the largest size on offer, is the best; larger ones did not help.)
-#
-# **Other widths.** The trial was also run with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the
-# **twin**: it does not divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are the mean numbers of steps (at most 100) of three
-# seeds:
+# The silent alone win back about half of the delay, and lengths passed on nothing. With a quarter of its queries the layer with the root
+# still learns in 12 to 20 steps, so fewer lessons cost it about 10 steps and not 24. (Measured against the root *with* equal lengths, these
+# win back more than three quarters. There 6.4, the largest size, is the best in one start; larger ones did not help.)
+
+# %% [markdown] id="widths"
+# **Other widths.** The trial was also run with Adam, from other draws and in 32-bit numbers. "Factor in W_Q" is the **twin**: it does not
+# divide, but starts with $W_Q / \sqrt{d_k}$, like T5. Here are mean numbers of steps (at most 100) of three seeds:
 
 # %% id="widths-code"
 from attn_course.lessons.scaling import experiments
@@ -561,17 +557,17 @@ for optimizer in ("SGD", "Adam"):
         print(f"{optimizer:4s} d_k = {dim:3s}", *(f"{n:5.1f}" for n in steps))
 
 # %% [markdown] id="widths-answer"
-# In each single seed equal lengths win back two thirds of the delay or more, and lengths passed on less than half.
+# In each seed equal lengths win back two thirds of the delay or more, and lengths passed on less than half.
 
 # %% [markdown] id="steps-notice"
 # **The twin's step.** Write $W$ for the $W_Q$ of the scaled layer, $c$ for $1 / \sqrt{d_k}$, and $\eta$ for the step size. The loss sees
-# $W$ only through $W' = c\,W$, the matrix of the twin. By the chain rule its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$.
-# So a step takes $\eta\, c\, \nabla \mathcal{L}(W')$ from $W$, and $c\,W$ loses $c$ times that:
+# $W$ only through the twin's matrix $W' = c\,W$, so its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$. A step takes $\eta$
+# times this from $W$, and $c\,W$ loses $c$ times that:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
 #
-# The twin's own step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long for $W_Q$, and equally long for $W_K$:
+# The twin's own step has no $c^2$, so with the same $\eta$, at $d_k = 64$, it is 64 times as long for $W_Q$ (and equally long for $W_K$):
 
 
 # %% id="twins-code"
@@ -589,10 +585,10 @@ for part in (1, 8, 64):
     print(f"step of the twin divided by {part:2d}: the same matrix? {same}")
 
 # %% [markdown] id="twins-answer"
-# (Adam's steps hardly notice a common factor of all gradients, so there the twin's $W_Q$ needs $c$ only.)
+# (Adam hardly notices a common factor of all gradients, so there the twin's $W_Q$ needs $c$ only.)
 #
-# **Adam's first step** takes $\eta$ times the sign of its slope from each entry, whatever the size of the slope. So it moves a score in
-# proportion to $\eta\, d_k / u$, which only a multiple of $d_k$ holds still. How far is it on average, with $\eta = 0.01$?
+# **Adam's first step** takes $\eta$ times the sign of its slope from each entry. So it moves a score in proportion to $\eta\, d_k / u$, which
+# only a multiple of $d_k$ holds still. How far is it on average, with $\eta = 0.01$?
 
 
 # %% id="adam-code"
@@ -612,10 +608,12 @@ for d_k in (64, 256, 1024):
     print(f"d_k = {d_k:4d}   by the root {moves[0]:.2f}   by d_k {moves[1]:.3f}")
 
 # %% [markdown] id="adam-answer"
-# At four times the width the move doubles if we divide by the root, and stays if we divide by $d_k$. So no divisor holds still both the
-# start, which needs the root, and this step. (For plain steps, section
-# {section}`by-d-k` left out the other keys of the row, the other queries of the batch and the step on $W_K$. Together they move a score
-# more than its own term does, but they grow like $d_k / u^2$, too.)
+# At four times the width the move doubles with the root, and stays with $d_k$. So no divisor holds still both the start, which needs the
+# root, and this step.
+#
+# **What section {section}`by-d-k` left out.** A plain step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it
+# moves $W_K$. Other keys of the row and other queries of the batch count, too. Together these move a score more than its own term does, but
+# they grow like $d_k / u^2$ as well.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

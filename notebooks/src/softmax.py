@@ -161,7 +161,7 @@ for name, (size, loss) in losses.items():
 
 # %% [markdown] id="own-predict"
 # The steps of the squared error grow as the lead shrinks.
-# **Predict** how many steps each loss needs from 7 and from 12 to half the weight: a few, about a hundred, or about ten thousand?
+# **Predict** how many steps each loss needs from 7 and from 12 until the third weight is a half: a few, about a hundred, or about ten thousand?
 
 
 # %% id="own-race" tags=["predicted"]
@@ -184,8 +184,9 @@ figures.race(paths)
 # From 12 the squared error needs 11,311 steps, and cross-entropy 7.
 
 # %% [markdown] id="size-predict"
-# Or are the steps of the squared error just too short? **The bet:** at most 7 steps from each start, and no third score above 7, as
-# cross-entropy does. (A score thrown far is the next lead to undo.) **Predict** whether any size wins, and then look for one.
+# Or are the steps of the squared error just too short? **The bet:** with one size it can do what cross-entropy did, at most 7 steps from
+# each of the three starts, and no third score above 7. (A score thrown far is the next lead to undo.) **Predict** whether any size wins,
+# and then look for one.
 
 # %% id="size-race" tags=["predicted"]
 size = 100  # yours to change
@@ -194,10 +195,12 @@ for first in (0.0, 7.0, 12.0):
     print(f"from {first:.0f}: {len(path):,} steps, third score {third:,.0f} at the end")
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# None wins. With 100 it still takes 344 steps from 12, while from equal scores one step throws the third score to 22.
+# None wins. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7 at once. And with 31.5 it
+# still takes 1,082 steps from 12.
 
 # %% [markdown] id="size-seen"
-# So the size is not to blame. It multiplies all first steps alike, and that from equal scores stays 18,000 times as long as that from 12.
+# So the size is not to blame. It multiplies all first steps alike: from equal scores the third score always moves 18,000 times as far as
+# from 12.
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
@@ -270,8 +273,8 @@ check("softmax-derivative", my_formula)
 # **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is 0, so
 # along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
 #
-# From 12 the weights are nearly $(1, 0, 1 / 163{,}000)$, and $g$ is nearly $(1, 0, -1)$, with the average 1. So the slope is
-# $(-1 - 1) / 163{,}000$, and the step 0.00004, as in the race.
+# From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with the
+# average 1. So the slope is $\varepsilon\,(-1 - 1)$, and the step 0.00004, as in the race.
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
@@ -323,8 +326,8 @@ for first in (0.0, 7.0, 12.0):
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**. Only the logarithm has this slope,
-# so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (`-truth / s**2 / 3`
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**. Up to a constant only the logarithm has
+# this slope, so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (`-truth / s**2 / 3`
 # loses the bet: its one step throws the third score to 366 or 54,252.)
 #
 # </details>
@@ -346,8 +349,8 @@ verify_lesson("softmax")
 #
 # - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits, whatever the size of
-#   its steps. With $-\ln s_y$ the weight cancels, and each slope is a weight minus the truth.
+# - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits, and a size of its
+#   steps that helps there throws the scores far elsewhere. With $-\ln s_y$ the weight cancels, and each slope is a weight minus the truth.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).

@@ -2,8 +2,8 @@
 # # {lesson}`induction` How a model copies
 #
 # A trained model meets a name that somebody has just made up. When it begins a second time, the model completes it. **How does a
-# trained model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive while a small
-# model trains, then find it in a real model and switch it off, with tools of your own.
+# model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive in a small
+# model, then find it in a real one and switch it off, with tools of your own.
 #
 # **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
@@ -25,8 +25,10 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
         print(f"{chance:.2f} for {token!r} after: {text}")
 
 # %% [markdown] id="name-answer"
-# *Qu* begins *Quistok*. The model cannot have learned this in training: it read the name once, a few words ago. Without
-# the name it expects a full stop.
+# *Qu* begins *Quistok*. The model cannot know the name from training: it read it once, a few words ago. Without it, the
+# model expects a full stop.
+#
+# **Bet:** how few of its 270 heads must we silence until it forgets *Quistok*?
 
 # %% [markdown] id="rule"
 # ## Match, then copy
@@ -34,14 +36,12 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # This rule copies: **find a place right after an earlier occurrence of the word you stand at, and say the word that is there.**
 # At the end of *the cat sat because the* it finds place 2, right after the first *the*, and says *cat*.
 #
-# Let row $i$ of $X$ be a one-hot vector: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 if they stand for the
-# same word, else 0. The rule compares word $i$ with the word *before* place $j$. So let $S$ move each row one place down, and make row 1
-# zero. Then for $j \ge 2$
+# Let row $i$ of $X$ be a one-hot vector: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 for equal words, else
+# 0. The rule compares word $i$ with the word *before* place $j$. So let $S$ move all rows one place down (row 1 becomes zero). Then for $j \ge 2$
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
-# The bracket is 1 if this holds, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. The part of the
-# machine that makes them:
+# The bracket is 1 if this holds, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. They arise here:
 
 # %% id="machine"
 import numpy as np
@@ -66,8 +66,8 @@ check("scores-of-matching-head", my_match)
 # ```
 
 # %% [markdown] id="rule-predict"
-# Now the head takes a causal softmax of 20 times these scores, so that the largest get nearly all of the weight, and mixes the words with these
-# weights. **Predict** which words it mixes, and in what shares, at the second *the* and at *because*.
+# The head takes a causal softmax of 20 times these scores, and mixes the words with these weights. **Predict** which words it mixes, and in
+# what shares, at the second *the* and at *because*.
 
 # %% id="rule-code" tags=["predicted"]
 from attn_course.lessons.induction import tasks_turns as ours
@@ -83,8 +83,8 @@ for place in (4, 3):
     print(f"at place {place + 1}, {text[place]}:", (weights[place] @ x).round(2))
 
 # %% [markdown] id="rule-answer" tags=["answer"]
-# At the second *the* it says *cat*, because place 2 is the only one right after a *the*. *Because* has not occurred before, so all its scores
-# are 0, and its four places have equal weights: a quarter of each word.
+# At the second *the* it says *cat*, because only place 2 is right after a *the*. *Because* has not occurred before, so all its scores
+# are 0, and it mixes its four places equally.
 
 # %% [markdown] id="layers"
 # ## It takes two layers
@@ -98,9 +98,7 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 
 # %% [markdown] id="layers-derive"
 # How does a head read what another one wrote? Let a head of the first layer have the weights $P$. With $U = W_V W_O$ it adds $P X U$ to the
-# stream (lesson {lesson}`heads`):
-#
-# $$X_1 = X + P X U$$
+# stream (lesson {lesson}`heads`): $X_1 = X + P X U$.
 #
 # A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Here we leave out the
 # scale, norms, hidden units and all other heads, and positions enter only through $P$. Query and key are sums of two, so the scores are a sum
@@ -108,19 +106,35 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 #
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X U)^\top + P X U\, W X^\top + P X U\, W\, (P X U)^\top \label{scores-of-second-layer}$$
 
+# %% [markdown] id="layers-predict"
+# Which of the four finds *cat*? We build both heads. A row of the stream has four columns for the word and four for the note. $U$
+# moves a word into the note, and $W$ compares the word of a query with the note of a key. **Predict** the five scores of the last *the*: with
+# $X_1$ on both sides, then if only the query, or only the keys, read $X$ instead.
+
+# %% id="layers-code" tags=["predicted"]
+zero, one = np.zeros((4, 4)), np.eye(4)
+X = np.hstack([x, 0 * x])  # (5, 8): a word, and room for a note
+P = np.eye(5, k=-1)  # each place looks one back
+P[0, 0] = 1  # the first can only look at itself
+U = W = np.block([[zero, one], [zero, zero]])
+X1 = X + P @ X @ U  # (5, 8): a word, and the word before it
+sides = {"both read X1": (X1, X1), "query reads X": (X, X1), "keys read X": (X1, X)}
+for name, (query, keys) in sides.items():
+    scores = query @ W @ keys.T
+    print(f"{name:13} {scores[-1]}")
+
+# %% [markdown] id="layers-answer" tags=["answer"]
+# Without the notes in the *keys* nothing is found; the query needs none. So the second term does all the work. But there are two ones. Place 1
+# has nothing before it and notes its own word, *the*. With sharp weights the two heads say half *the* and half *cat*.
+
 # %% [markdown] id="layers-key"
-# In the second term the query reads the word itself, and the *key* reads what the first head wrote. If that head looks one back, row 2 of
-# $PXU$ is $x_1 U$: in our text place 2, *cat*, tells of *the*. In general row $j$ is $\sum_l P_{jl}\, x_l U$, so
+# In the second term the key reads the note. Row $j$ of $PXU$ is $\sum_l P_{jl}\, x_l U$, so
 #
 # $$\bigl( X\, W\, (P X U)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W U^\top x_l^\top \key{score-through-earlier-head}$$
 #
-# If the first head looks one back, as its positions allow (lesson {lesson}`self_attention`), then $P_{j,\, j-1} = 1$ for $j \ge 2$, and only
-# $x_i\, W U^\top x_{j-1}^\top$ is left. If this product is 1 for equal words and 0 for different ones, it is
-# {eq}`match-of-word-before`. Elhage et al. (2021) call it **K-composition**: the first head speaks through the keys of the second.
-
-# %% [markdown] id="layers-first"
-# But place 1 can look only at itself. In our text, where the first word comes again, it scores as high as place 2. So even if the other three
-# terms are 0, with sharp weights the two heads say half *the* and half *cat*.
+# If the first head looks one back, as its positions allow (lesson {lesson}`self_attention`), then for $j \ge 2$ only
+# $x_i\, W U^\top x_{j-1}^\top$ is left. With our $U$ and $W$ this is {eq}`match-of-word-before`. Elhage et al. (2021) call it
+# **K-composition**: the first head speaks through the keys of the second.
 
 # %% [markdown] id="score"
 # ## A number for it
@@ -156,10 +170,12 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
-# Does training find this rule? Our model is that of lesson {lesson}`transformer` without hidden units: two
-# layers of four heads each. It knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8
-# to 24, is drawn for each text, so it is of little use to look a fixed number of places back. A test text is 16
-# different words, twice. The first word of the second round cannot be known, so we count how many of the 15 behind it are right.
+# Does training find this way? Our model is that of lesson {lesson}`transformer` without hidden units: two layers of four heads. It
+# knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8 to 24, is drawn for each text, so
+# to look a fixed number of places back helps little.
+#
+# A test text is 16 different words, twice. We count how many of the last 15 are right: the first word of the second round cannot be known.
+# We also measure each first-layer head's mean weight on the word before, and the induction scores of the second layer:
 
 # %% id="arrive-measure"
 import torch
@@ -168,9 +184,9 @@ from attn_course.lessons.induction import experiments as lab
 
 
 @torch.no_grad()
-def tested(model):
-    maps = []
-    said = model(test, maps=maps).argmax(-1)  # maps takes the weights of each layer
+def tested(model, **changes):
+    maps = []  # takes the weights of each layer
+    said = model(test, maps=maps, **changes).argmax(-1)
     first, second = (weights.mean(0).numpy() for weights in maps)  # over the texts
     right = (said[:, 16:-1] == test[:, 17:]).float().mean()
     back = np.diagonal(first, -1, 1, 2).mean(-1)  # row i, column i - 1
@@ -178,7 +194,6 @@ def tested(model):
 
 
 # %% [markdown] id="arrive-run"
-# So we get the share of right words, each first-layer head's mean weight on the word before, and the induction scores of the second layer.
 # Training takes less than half a minute:
 
 # %% id="arrive-live" tags=["live"]
@@ -196,22 +211,24 @@ for step in range(301):
     optimiser.step()
 
 # %% [markdown] id="arrive-predict"
-# We recorded three draws of 600 steps with two layers, and three with one:
+# What do its heads look at meanwhile? Here are two of our run, one of each layer (means over the test texts):
 
 # %% id="arrive-figure" tags=["hide-input"]
-copies = lab.COPIER.load()
-for name in ("one layer", "two layers"):
-    print(f"{name}: right {copies.values(name, 'copied')[:, -1].round(2)}")
-figures.arrival(copies.results[0]["two layers"])
+from attn_course.lessons.induction.experiments_maps import MAPS
+
+copies, runs = lab.COPIER.load(), MAPS.load()
+figures.stripes(runs.results[0])
+print("one layer, after 600 steps: right", copies.values("one layer", "copied")[:, -1])
 
 # %% [markdown] id="arrive-notice"
-# One layer is right about once in ten times. Two layers stay below 0.3 at first. Then, within 75 steps, copying rises above 0.9. The two
-# other curves rise with it, from below 0.2 to above 0.7.
+# Each head draws a stripe. Above, a place looks at the one before it. Below, a word of the second round looks 15 places back, right behind its
+# first occurrence: in this stripe lie the 16 entries of {eq}`induction-score`. Both come within 50 steps, and copying rises from 21 to 92 %. In
+# two other draws they also come together, in one of them 100 steps later. One layer alone is right about once in ten times.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# Curves that rise together may have a common cause. So we silence heads of your own model. In front of $W_O$ all heads stand side by
+# What comes together may have a common cause. So we silence heads of your model. In front of $W_O$ all heads stand side by
 # side, and the columns of one head meet only its own rows of $W_O$, {eq}`output-projection-sums-heads`. If these rows are zeros, nothing that
 # the head found enters the stream.
 
@@ -231,7 +248,7 @@ check("output-without-a-head", my_without)
 # ```
 
 # %% [markdown] id="cause-tool"
-# The rest of the tool writes your matrix into the model, and puts the old one back when we have used the model:
+# The rest of the tool writes your matrix into the model, and puts the old one back afterwards:
 
 # %% id="cause-tool-code"
 from contextlib import contextmanager
@@ -252,8 +269,15 @@ def silenced(outputs, *heads, n_heads):  # outputs: the W_O of each layer
 
 
 # %% [markdown] id="cause-bet"
-# It needs arrays that share the model's memory, which `detach().numpy()` gives. We silence one head at a time. **Predict** what share stays
-# right without the head of the first layer that looks back, and without the head of the second with the largest score.
+# It needs arrays that share the model's memory, as `detach().numpy()` gives. Here are all heads of your model:
+
+# %% id="cause-maps" tags=["live"]
+maps = []
+copier(test, maps=maps)
+figures.maps(maps)
+
+# %% [markdown] id="cause-choose"
+# Choose by eye the head of each layer that copying needs most. **Predict** what share of the words stays right without each of the two.
 
 # %% id="cause-own" tags=["live", "predicted"]
 outputs = [matrices[3].detach().numpy() for matrices in copier.layers]
@@ -267,38 +291,48 @@ for layer, (kind, looked) in enumerate({"back": back, "score": scores}.items()):
 
 # %% [markdown] id="cause-own-answer" tags=["answer"]
 # In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score: two others of its layer
-# score about 0.8. Without any one of the others, most words stay right.
+# draw the same stripe. Without any one of the others, most words stay right.
 
 # %% [markdown] id="cause-more"
-# In the three recorded models we keep one head of a layer: the one with the largest weight or score or, as a control, with the smallest:
+# The other way round: in three models, trained for 600 steps, we keep only one head of a layer: the one with the largest weight or
+# score or, as a control, with the smallest:
 
 # %% id="cause-code"
 for name in copies.results[0]["one head left"]:
     print(f"kept: {name:34}", copies.values("one head left", name).round(2))
 
 # %% [markdown] id="cause-notice"
-# The head that looks back is nearly enough by itself in the first layer. In the second, the head with the largest score copies 62 to 82 % by
-# itself, the one with the smallest at most 22 %. So copying needs the head that looks back, and at least one with a large score.
+# In the first layer the head that looks back is nearly enough. In the second, the one with the largest score copies 62 to 82 % by itself. So
+# copying needs the head that looks back, and at least one with a large score.
 
 # %% [markdown] id="cause-roles"
-# Now we test the derivation. In the second layer, first the queries alone read $X$ without what the first layer added, then the keys alone,
-# then the values. **Predict** which of the three changes breaks the copying.
+# By hand, everything went through the keys. And in a trained model? In its second layer, first the queries alone read $X$ and not $X_1$,
+# then the keys, then the values. **Predict** what becomes of the largest score and of the copying.
 
 # %% id="cause-predict" tags=["predicted"]
+print("as it is:      score", runs.values("way", "induction")[:, -1].round(2))
 for role in ("query", "key", "value"):
-    shares = copies.values("word only", role)
-    print(f"{role} reads the word only: right {shares.round(2)}")
+    found = runs.values("word only", role, "induction").round(2)
+    right = runs.values("word only", role, "copied").round(2)
+    print(f"{role:5} reads X: score {found}, right {right}")
 
 # %% [markdown] id="cause-answer" tags=["answer"]
-# The keys do. Without what the first layer added to them, these models copy no better than a single layer. Queries and values can nearly do
-# without it, because each needs only the word at its own place. So of the three terms of {eq}`scores-of-second-layer` in which the first layer
-# speaks, the second is the one that matters here: the model has found K-composition by itself.
+# If its keys read $X$, the second layer has no induction head left, and copies no better than a single layer. Values do not tell a head where
+# to look, and need only their own word. If the queries read $X$, the largest score even rises. Training has found K-composition by itself.
+
+# %% [markdown] id="cause-yours"
+# Does your own model agree?
+
+# %% id="cause-yours-code" tags=["live"]
+for role in ("query", "key", "value"):
+    right, _, scores = tested(copier, word_only=[role])
+    print(f"{role:5} reads X: score {scores.max():.2f}, right {right:.2f}")
 
 # %% [markdown] id="real"
 # ## In a real model
 #
 # We let SmolLM2 read 16 English words twice. A *hook* is a function that a model calls with what passes at a place in it. Ours collect
-# the weights of each layer. Which heads have the largest scores by your function?
+# the weights of each layer. Your function scores the heads:
 
 # %% id="real-words" tags=["hide-input"]
 words = " lamp river seven stone green paper cloud horse"
@@ -321,7 +355,7 @@ if model.is_here:
         print(f"layer {layer}, head {head}: {scores[layer, head]:.2f}")
 
 # %% [markdown] id="real-notice"
-# The eight heads with the largest scores sit in layers 17 to 23. The eighth and the ninth both have 0.36, so to cut at eight is our choice.
+# The eight heads with the largest scores sit in layers 17 to 23. The ninth has 0.36 like the eighth: to cut at eight is our choice.
 # With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
 # The model predicts 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
@@ -337,14 +371,14 @@ shares = measured.values("others of these layers", "eight", "mean")
 print("without eight others:", shares.round(2))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the eight, no token is copied in any of the six draws. Without eight others, on average over three sets, 48 to 71 % are. Without head
-# 0 of layer 16, 2 to 12 % are; without three others that look one back, as a control (lesson {lesson}`heads`), 49 to 80 % are. So here copying
-# hangs on this one head that looks back, and on the eight together. Whether each of the eight is needed, this does not show.
+# Without the eight, no token is copied; without eight others, the mean of three sets, at least 48 % are. Without head 0 of layer 16, at most
+# 12 % are; without three others that look one back (lesson {lesson}`heads`), at least 49 %. So here copying hangs on this one head that looks
+# back, and on the eight together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela: what does the model expect after the name, when `silenced` takes the eight heads from it?
+# Back to Brumela and your bet: what does the model expect when `silenced` takes heads from it?
 
 # %% id="last-groups" tags=["hide-input"]
 from attn_course.experiments.copying import EIGHT
@@ -369,12 +403,15 @@ for name, heads in groups.items():
         print(f"without {name:24} {chance:.2f} for {token!r}")
 
 # %% [markdown] id="last-notice"
-# Without the eight, or without head 0 of layer 16, a full stop comes first. With others silenced, the name still comes first. Not all
-# names behave like this one: Fenna Quarl comes back even without head 0 of layer 16.
+# One head is enough, and it is none of the eight: head 0 of layer 16, which looks one token back. With others silenced, the name
+# still comes first.
+#
+# With the model on your machine, invent a name, write it into `begun`, bet on each line, and run the two cells again. Not all names
+# behave like Brumela's: Fenna Quarl comes back even without head 0 of layer 16.
 
 # %% [markdown] id="recipe"
-# `score` and `silenced` know nothing of these two models. For another one, on the CPU and not in bfloat16, you give them the weights of its
-# heads, how many heads a layer has, and each $W_O$. PyTorch's own layer keeps $W_O$ transposed, as every `nn.Linear` does:
+# `score` and `silenced` are yours, and fit other models on the CPU (not in bfloat16). They want the weights of the heads, how many a layer has,
+# and each $W_O$. PyTorch's own layer keeps $W_O$ transposed, as every `nn.Linear` does:
 
 # %% id="recipe-code"
 layer = torch.nn.MultiheadAttention(48, 4, bias=False)
@@ -390,12 +427,12 @@ with torch.no_grad():
 print("what is missing is head 2:", torch.allclose(whole - rest, head, atol=1e-6))
 
 # %% [markdown] id="recipe-notice"
-# Untrained, this layer has no induction head. `silenced` takes away just what head 2 adds. In the Transformers library of Hugging Face, a model
-# loaded with `attn_implementation="eager"` gives its weights as `attentions` if it is called with `output_attentions=True`; $W_O$ is
-# `o_proj.weight.T` in Llama's kind of layer, and `c_proj.weight` in GPT-2's attention.
+# Untrained, this layer has no induction head. In the Transformers library of Hugging Face, a model loaded with
+# `attn_implementation="eager"` gives its weights as `attentions` if called with `output_attentions=True`; $W_O$ is `o_proj.weight.T` in
+# Llama's kind of layer, and `c_proj.weight` in GPT-2's attention.
 
 # %% [markdown] id="limits"
-# **Limits.** One sentence is an example; the evidence is in section {section}`real`. Silencing a head takes away *all* that it does. Olsson et
+# **Limits.** One name is an example (for evidence see section {section}`real`). Silencing a head takes away *all* that it does. Olsson et
 # al. (2022) argue that much of what a model learns from its context is the work of such heads. Their evidence is causal for small models of
 # attention alone, and correlational for large ones.
 
@@ -415,12 +452,10 @@ verify_lesson("induction")
 # ## Summary
 #
 # - To copy is to find a place right after an earlier occurrence of the word you stand at, and to say the word that is there.
-# - A head of the first layer cannot do this: its key does not know the word before.
-# - An earlier head that looks one back can write this word into the place, and a later head reads it with its keys.
-# - In our small model the two kinds of heads arrive together, within 75 steps. Silencing shows that it needs the head that
-#   looks back, and at least one head with a large score.
+# - A head of the first layer cannot: its key does not know the word before. But it can write this word into the place, and a later head reads
+#   it with its keys.
 #
-# So our small model copies with two kinds of heads in a row. In SmolLM2 copying hangs on such heads: one in layer 16 that looks one token
+# So our small model copies with two kinds of heads in a row, which arrive together. In SmolLM2 copying hangs on such heads: one in layer 16 that looks one token
 # back, and eight in layers 17 to 23 together. That the later heads read with their keys was tested in the small model only. Now the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 

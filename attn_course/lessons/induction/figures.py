@@ -1,12 +1,15 @@
 """Figures of the lesson on induction: two heads in a row, how they arrive, and where the table can read what they found."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
+from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.drawing import draw_heatmap
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import number
 
@@ -50,21 +53,63 @@ def circuit(words: Sequence[str], found: int) -> None:
     )
 
 
-def arrival(way: Mapping[str, ArrayLike]) -> None:
-    """Show what was "copied" by "step" of training, and the largest weight on the word "before" and "induction" score of a head."""
-    names = {"right": "copied", "one back": "before", "induction score": "induction"}
-    curves = {name: np.asarray(way[what]) for name, what in names.items()}
-    told = " ".join(f"{name}: {number(curve[0], 2)} at first, {number(curve[-1], 2)} at the end." for name, curve in curves.items())
-    charts.lines(
-        np.asarray(way["step"], dtype=float),
-        curves,
-        title="Copying comes when both heads come",
-        alt="Share of right words in the second round, the largest weight of a head on the word before, and the largest induction score, "
-        f"by step of training. {told}",
-        x_label="step of training",
-        y_label="share of right words, or weight",
-        y_limits=(0.0, 1.0),
+def stripes(run: Mapping[str, Any]) -> None:
+    """Show the maps of the two heads of a recorded training: those of the first layer above, of the second below, by step."""
+    steps = [int(step) for step in run["maps"]]
+    right = dict(zip(run["way"]["step"], run["way"]["copied"], strict=True))
+    found = {step: [_filled(rows) for rows in run["maps"][str(step)]] for step in steps}
+    before, score = ([number(float(look(found[step][layer]))) for step in steps] for layer, look in enumerate((_back, _behind)))
+    _grid(
+        [found[step][layer] for layer in (0, 1) for step in steps],
+        [f"step {step}: {100 * right[step]:.0f} % right" for step in steps] + [""] * len(steps),
+        title="Two stripes arrive together, and copying with them",
+        alt=f"Maps of one head of each layer at the steps {', '.join(map(str, steps))}. In the first layer a stripe appears right below "
+        f"the diagonal: mean weight on the word before {', '.join(before)}. In the second layer a stripe appears in the second round, "
+        f"{len(found[steps[0]][0]) // 2 - 1} places below the diagonal: induction score {', '.join(score)}.",
+        rows=("first layer", "second layer"),
     )
+
+
+def maps(layers: Sequence[ArrayLike]) -> None:
+    """Show the mean map of every head, a row of panels for each layer; `layers`: weights (n_texts, n_heads, 2 n, 2 n) of each."""
+    means = [np.asarray(weights, dtype=float).mean(0) for weights in layers]
+    names = [f"layer {layer}, head {head}" for layer, heads in enumerate(means) for head in range(len(heads))]
+    told = "; ".join(
+        f"{name}: {number(float(_back(each)))} on the word before, induction score {number(float(_behind(each)))}"
+        for name, each in zip(names, np.concatenate(means), strict=True)
+    )
+    _grid(
+        [*np.concatenate(means)],
+        names,
+        title="What each head of your model looks at",
+        alt=f"Maps of all heads. {told}.",
+        rows=[""] * len(means),
+    )
+
+
+def _grid(found: Sequence[np.ndarray], names: Sequence[str], *, title: str, alt: str, rows: Sequence[str]) -> None:
+    across = len(found) // len(rows)
+    with picture(title=title, alt=alt, height=1.0 + 1.95 * len(rows), rows=len(rows), columns=across) as axes:
+        for place, (ax, each, name) in enumerate(zip(axes, found, names, strict=True)):
+            draw_heatmap(ax, each, limits=(0.0, 1.0), annotate=False)
+            ax.set(title=name, xticks=[], yticks=[])
+            if place % across == 0:
+                ax.set_ylabel(rows[place // across])
+
+
+def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    square = np.zeros((len(rows), len(rows)))
+    for place, row in enumerate(rows):
+        square[place, : len(row)] = np.asarray(row) / 100
+    return square
+
+
+def _back(weights: np.ndarray) -> np.floating:
+    return weights.diagonal(-1).mean()
+
+
+def _behind(weights: np.ndarray) -> np.floating:
+    return weights.diagonal(1 - len(weights) // 2)[1:].mean()
 
 
 def depths(ranks: Mapping[str, ArrayLike]) -> None:

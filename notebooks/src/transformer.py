@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, to be quick, a cache. **How do these
+# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, for speed, a cache. **How do these
 # parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on stories, and
-# give the same lines the weights of a real model.
+# give it the weights of a real model.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
@@ -11,9 +11,10 @@
 # %% [markdown] id="stories"
 # ## Stories whose chances are known
 #
-# To judge a model, we want a language that we know entirely. Ours has 10,752 stories:
+# To judge a model, we want a language that we know entirely. Ours consists of stories:
 
 # %% id="stories-code"
+from attn_course import check, verify_lesson
 from attn_course.experiments.stories import LENGTH, STORIES
 
 print(STORIES[0])
@@ -34,14 +35,14 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
 # So no model that reads only earlier words can have a mean loss over all stories below $\ln(10752) / 28 = 0.33$ a word, the **floor**.
+# In section {section}`train` two friends report less.
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# A Transformer is made of sums: what each part finds is *added* to a stream:
+# A Transformer is made of sums. Each part *adds* to a stream:
 
 # %% id="machine"
-from attn_course import check, verify_lesson
 from attn_course.lessons.transformer import figures
 
 figures.machine()
@@ -93,15 +94,15 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# Such a unit could store a fact: where attention has brought *loses* to the place of the helper's name, $v_i$ can point along the table's row
-# of *finds*, and so raise the score of *finds*, as section {section}`model` shows.
+# Such a unit could store a fact: where attention has brought *loses*, $v_i$ can point along the table's row of *finds*, and so raise its
+# score (section {section}`model`).
 
 # %% [markdown] id="units-gate"
 # Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
-# very negative $c$. The gate is a soft switch.
+# very negative $c$.
 #
 # By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
-# $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$. For $-g$ the gate is only 0.05, and the unit adds $-0.3$ times $v$.
+# $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$.
 
 # %% [markdown] id="units-text"
 # `hidden_units` computes {eq}`gated-feed-forward` for all rows at once. A `block` will hold the three matrices: $g_i$ and $u_i$ are the columns of
@@ -121,9 +122,9 @@ def hidden_units(block, x):  # x: (..., words, d)
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
-# That leaves attention, and it still lacks one piece. When a model writes, it reads only its new words, while the keys and values of `kept`
+# That leaves attention. When a model writes, it reads only its new words, while the keys and values of `kept`
 # earlier words lie in its cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones
-# sees four keys, and the second all five.
+# sees four keys, and the second all five. Keep an eye on `kept`: at the end we change it, and you bet on what breaks.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -143,8 +144,7 @@ def allowed_ours(new, kept):
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
 # %% [markdown] id="weigh-text"
-# Attention weighs values, $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. `weighed` does so in three steps: all scores, then your mask, then the
-# weights, and with them the means of the values:
+# Attention weighs values, $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. `weighed` takes three steps: scores, your mask, and the weighted means:
 
 # %% id="weigh-code"
 import torch
@@ -169,9 +169,8 @@ def weighed(queries, keys, values, kept):
 # place $t$, pair $j = 0, 1, \ldots$ of neighbouring features turns by the angle $\theta^{-2j / d_k}\, t$, where $\theta$ is chosen.
 #
 # By hand: for $d_k = 4$ and $\theta = 100$, pair 0 turns by 1 a place, and pair 1 by 0.1. A query at place 5 is turned by 2 and by 0.2 more
-# than a key at place 3, and so it is at places 105 and 103. The product of two turned pairs depends only on the difference of their angles. So
-# of two places a score keeps only how far they lie apart, and a kept key is never turned again. `turned` computes the angles, then turns each
-# pair:
+# than a key at place 3, and so it is at places 105 and 103. The product of two turned pairs depends only on the difference of their angles, so a
+# kept key is never turned again. `turned` computes the angles, then turns each pair:
 
 
 # %% id="turned-code"
@@ -188,11 +187,10 @@ def turned(x, first, theta):  # x: (..., words, d_k), the first at place `first`
 
 
 # %% [markdown] id="heads-text"
-# ### Heads that share keys
+# ### Shared heads, and a cache
 #
-# `in_heads` cuts each row into heads of $d_k$ numbers. Keys and values have fewer heads than queries, and each serves `shared` query heads (lesson
-# {lesson}`heads`). With four query heads and `shared` 2, heads 0 and 1 read key head 0, and heads 2 and 3 read key head 1. `for_all_heads` repeats
-# the key heads in this order:
+# `in_heads` cuts each row into heads of $d_k$ numbers. A key head serves `shared` query heads (lesson {lesson}`heads`), so `for_all_heads`
+# repeats it as often:
 
 
 # %% id="attend-code"
@@ -205,17 +203,10 @@ def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
 
 
 # %% [markdown] id="kept-text"
-# ### Keys and values that are kept
-#
-# The cache holds the keys of each block, already turned, and its values. `words_kept` counts them. `remembered` puts the kept ones before the new
-# ones, and keeps all of them for the next word:
+# For each block the cache holds the turned keys, and the values. `remembered` puts them before the new ones, and keeps all for the next word:
 
 
 # %% id="kept-code"
-def words_kept(block, cache):
-    return cache[block][0].shape[-2] if block in cache else 0
-
-
 def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
     if block in cache:
         kept_keys, kept_values = cache[block]
@@ -226,8 +217,7 @@ def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now all of attention. `attend` reads the new rows three ways, turns queries and keys to their places, puts the kept words before the new ones,
-# and weighs:
+# `attend` puts these parts together:
 
 
 # %% id="attend-lines"
@@ -236,7 +226,7 @@ def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
     keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
     values = in_heads(x @ block.w_value, block.d_k)
 
-    kept = words_kept(block, cache)
+    kept = cache[block][0].shape[-2] if block in cache else 0
     queries = turned(queries, kept, block.theta)
     keys = turned(keys, kept, block.theta)
     keys, values = remembered(block, cache, keys, values)
@@ -248,30 +238,75 @@ def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
 
 
 # %% [markdown] id="attend-rows"
-# The cell reads five words at once, and one by one with the cache. Both must give the same rows, of which it prints the first numbers. The folded
-# `Tiny` has two heads and one key head:
+# ### Three suspects
+#
+# Five words read at once must give the same rows as one by one with the cache. Is this a good test? Three suspects, each with one number
+# changed, try to pass it:
+
+
+# %% id="suspects-code"
+def places_from_0(x, first, theta):
+    return turned(x, 0, theta)
+
+
+def places_100_too_high(x, first, theta):
+    return turned(x, first + 100, theta)
+
+
+def mask_without_kept(queries, keys, values, kept):
+    return weighed(queries, keys, values, 0)
+
+
+# %% [markdown] id="tiny-text"
+# In the folded cell `Tiny` is a block with two heads and one key head, and `attend_with` exchanges a function in `attend`.
 
 
 # %% id="tiny-code" tags=["hide-input"]
+from types import FunctionType
+
+
 class Tiny:
     d_k, shared, theta = 2, 2, 100.0
     w_query = w_output = torch.eye(4)
     w_key = w_value = torch.eye(4)[:, :2]
 
 
-# %% id="attend-rows-code"
-five, cache = torch.arange(20.0).reshape(5, 4).sin(), {}
-rows = [attend(Tiny, word[None], cache) for word in five]
-print("at once:   ", attend(Tiny, five, {})[:, 0])
-print("one by one:", torch.cat(rows)[:, 0])
+def attend_with(**others):  # the lines of `attend`, with other functions by these names
+    return FunctionType(attend.__code__, globals() | others)
+
+
+# %% [markdown] id="suspects-bet"
+# The cell prints the first number of each row. **Predict** which suspects the test finds, and in which rows.
+
+# %% id="attend-rows-code" tags=["predicted"]
+five = torch.arange(20.0).reshape(5, 4).sin()
+print(f"{'at once':20}", attend(Tiny, five, {})[:, 0])
+
+one_by_one = {
+    "one by one": attend,
+    "places from 0": attend_with(turned=places_from_0),
+    "places 100 too high": attend_with(turned=places_100_too_high),
+    "mask without kept": attend_with(weighed=mask_without_kept),
+}
+for name, version in one_by_one.items():
+    cache = {}
+    rows = [version(Tiny, words, cache) for words in five.split(1)]
+    print(f"{name:20}", torch.cat(rows)[:, 0])
+
+# %% [markdown] id="suspects-answer" tags=["answer"]
+# The test finds one of the three. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart words stand.
+# Row 0 is right all the same, because a single key gets all the weight. With places 100 too high, all distances are what they were.
+#
+# The last suspect does forget something, and passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may see them
+# all and needs no mask, so reading one by one cannot show this mistake. Now run the cell with `five.split(2)`: the mask is $2 \times 2$
+# for $2 \times 4$ scores, and PyTorch stops.
 
 # %% [markdown] id="model"
 # ## The whole model
 #
 # How large should the first, random weights be? A matrix of independent entries with mean 0 and variance 1 over its number of rows gives out
-# numbers about as large as those that go in. As $2L$ parts add to the stream, the last matrix of each is also divided by $\sqrt{2L}$ (in the
-# code `parts` is $2L$), so that all of them together add about as much as one undivided part would (section {section}`deep`). The folded
-# `matrix` and `gains` draw such weights.
+# numbers about as large as those that go in. The last matrix of each of the $2L$ parts is also divided by $\sqrt{2L}$ (in the code `parts` is
+# $2L$), so that together they add about as much as one undivided part (section {section}`deep`). The folded `matrix` and `gains` draw such weights.
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -290,8 +325,7 @@ def gains(d):
 
 
 # %% [markdown] id="block-text"
-# `Block` draws the weights of both parts. Its last two lines are one step of {eq}`stream-is-a-sum`: each part reads a normed copy of the stream and
-# adds what it found.
+# `Block` draws the weights of both parts. Its last two lines are one step of {eq}`stream-is-a-sum`.
 
 
 # %% id="block-code"
@@ -313,7 +347,7 @@ class Block(nn.Module):
 
 # %% [markdown] id="gpt-text"
 # `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream with
-# its row of the table, so one table serves for reading and for writing. It is called **tied**.
+# its row of the table, so one table serves for reading and writing, and is called **tied**.
 
 
 # %% id="gpt-code"
@@ -333,8 +367,7 @@ class GPT(nn.Module):
 
 
 # %% [markdown] id="sizes-text"
-# Ours is small. A word has 48 numbers, attention has 4 heads of 12, and every two share a key head. The cell
-# makes the model and counts its numbers:
+# Ours is small: a word has 48 numbers, and attention 4 heads of 12, of which every two share a key head:
 
 # %% id="sizes-code"
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
@@ -362,8 +395,8 @@ def loss_of(model, rows):  # rows: (stories, words)
 
 
 # %% [markdown] id="train-steps"
-# 1,000 stories are kept back. The model cannot know which they are, so its loss on them should stay above the floor, too. The folded loop takes
-# 300 steps of AdamW, each on 32 of the others:
+# 1,000 stories are kept back. To get below the floor on these, a model would have to be above it on those that it reads. The folded loop
+# takes 300 steps of AdamW, each on 32 of the others:
 
 # %% id="train-code" tags=["live", "hide-input"]
 optimiser, losses = torch.optim.AdamW(mine.parameters(), lr=0.005), []
@@ -376,7 +409,7 @@ for _ in range(300):
 figures.training(losses, FLOOR)
 
 # %% [markdown] id="train-loss-text"
-# The cell compares the loss on the stories kept back with the floor:
+# How far above the floor is it on the stories kept back?
 
 # %% id="train-loss"
 loss = loss_of(mine, kept_back).item()
@@ -386,19 +419,18 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 # ### Spot the mistake: too good
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
-# mask. The cell prints three trainings of five models: ours with two blocks, with one, and with one that does not turn queries and keys, and
-# the two friends'. Each loss is measured on kept-back stories, as its owner wrote it. Then each model draws 500 stories word by word, and the
-# cell prints the share that are stories of our language. **Predict** what the two friends get, and whether one block tells as many true stories
-# as two.
+# mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn queries and keys;
+# and the two friends'. The cell draws each loss on kept-back stories, as its owner wrote it, and which share of 500 stories that the model tells
+# are stories of our language. **Predict** what the two friends get, and whether one block tells as many true stories as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
 
 record = STORYTELLERS.load()  # 300 steps, at a rate that falls from 0.01 to 0
-print(f"the floor: {FLOOR:.4f}")
-for name in record.results[0]["loss"]:
-    loss, true = record.values("loss", name), record.values("true", name)
-    print(f"{name:20} loss {loss}, true stories {true}")
+models = list(record.results[0]["loss"])
+reported = {name: record.values("loss", name) for name in models}
+true = {name: record.values("true", name) for name in models}
+figures.losses_and_stories(reported, true, FLOOR)
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
 # Both report losses near 0, and none of their stories is true. Without the shift the target is the word that was just read, and when the
@@ -413,11 +445,11 @@ for name in record.results[0]["loss"]:
 # %% [markdown] id="write"
 # ## Writing, with a cache
 #
-# To write is to read the words so far, take a word from the last row of scores, append it, and go on. The mask keeps later words from changing an
-# earlier row, so its keys and values stay what they were. With a cache, each step after the first therefore reads only the new word.
+# To write is to read the words so far, take a word from the last row of scores, append it, and go on. Thanks to the mask no later word changes an
+# earlier row, so its keys and values stay what they were, and with a cache each step after the first reads only the new word.
 #
-# By hand: 13 words and stops are given and 16 are to be written. Without a cache the 16 steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read
-# $13 + 15 = 28$. `write` hands the cache from step to step:
+# By hand: with the full stop before it, a story has 29 words and stops. We give 13 of them, so 16 are to be written. Without a cache the 16
+# steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read $13 + 15 = 28$. `write` hands the cache from step to step:
 
 
 # %% id="write-code"
@@ -436,7 +468,7 @@ def write(model, ids, count, choose=likeliest):
 
 
 # %% [markdown] id="write-text"
-# We let it end the stories that were kept back, given all up to the helper's name. The cell prints one, and counts those that end as they must:
+# We let it end the stories that were kept back, given all up to the helper's name, and count those that end as they must:
 
 # %% id="write-check"
 from attn_course.experiments.stories import text
@@ -447,8 +479,8 @@ share = (ended == kept_back).all(-1).float().mean().item()
 print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 
 # %% [markdown] id="write-notice"
-# None of these stories was among those it learned from. Now let it *draw* each word, with the probabilities that it gives. Write a start of your
-# own, from words of the stories:
+# It learned from none of these stories. Now let it *draw* each word, with the probabilities that it gives. Write a start of your own, from words of
+# the stories:
 
 # %% id="draw-live" tags=["live"]
 from attn_course.experiments.stories import numbers
@@ -466,8 +498,7 @@ for _ in range(3):
 # %% [markdown] id="real"
 # ## The real model, in your lines
 #
-# The stories are easy. Do the same lines write English? SmolLM2 was trained by others, on far more text than we could read. The cell
-# loads it:
+# Do the same lines write English? SmolLM2 was trained by others, on far more text than we could read:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -475,17 +506,16 @@ from attn_course import language_model
 model = language_model()
 
 # %% [markdown] id="real-words-text"
-# Now the course's own code continues a sentence by four words:
+# The course's own code continues a sentence by four words:
 
 # %% id="real-words"
 start = "A long time ago, in a small village, there lived"
 print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
-# Its sizes are below: 30 blocks, and 49,152 words or pieces of words. Now put its 134.5 million numbers into *your* class, of which not a line
-# changes. `renamed` exchanges only names: the published weights pair feature $j$ of a head with $j + d_k / 2$, but the file that the course
-# reads stores each pair side by side, as `turned` reads them. The cell compares all scores with those of the course's own code for this model.
-# Then your `write` goes on, with the likeliest words and with drawn ones:
+# It has 30 blocks, and a table of 49,152 words or pieces of words. Now put its 134.5 million numbers into *your* class, of which not a line
+# changes. `renamed` exchanges only names, as the course's file stores the features of a pair side by side (the published one, $d_k / 2$ apart).
+# The cell compares all scores with the course's own. Then your `write` goes on, with the likeliest words and with drawn ones:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed

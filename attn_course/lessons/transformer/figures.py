@@ -1,12 +1,16 @@
-"""Figures of the lesson on the Transformer: the whole machine, a training, and gradients by block."""
+"""Figures of the lesson on the Transformer: the whole machine, a training, losses against true stories, and gradients by block."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
+from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.drawing import LABEL_POINTS, each_of_shape
+from attn_course.figures.palette import INK, NEUTRAL_STYLES
 from attn_course.figures.words import number
 
 
@@ -54,6 +58,34 @@ def training(losses: ArrayLike, floor: float) -> None:
         y_label="nats a word",
         references={"the floor": floor},
     )
+
+
+def losses_and_stories(losses: Mapping[str, ArrayLike], shares: Mapping[str, ArrayLike], floor: float) -> None:
+    """Show for each model the loss that it reports and the share of true stories that it tells, on either side of the floor.
+
+    `losses` and `shares`, each (n_draws,), by the same names. Models whose points lie close together share a label. Raises ValueError
+    if a model has another number of losses than the first one, or of shares.
+    """
+    n_draws = len(np.asarray(next(iter(losses.values()))))
+    across = each_of_shape("losses", losses, n_draws)
+    up = each_of_shape("shares", {name: shares[name] for name in across}, n_draws)
+    places = {name: (float(across[name].mean()), float(up[name].mean())) for name in across}
+    told = " ".join(f"{name}: loss {number(x, 3)}, {number(y, 2)} of the stories true." for name, (x, y) in places.items())
+    alt = f"The loss across, the share of true stories up, and a line at the floor, {number(floor, 3)}. Means of {n_draws} draws: {told}"
+    with picture(title="Below the floor, no story is true", alt=alt, height=3.6) as (ax,):
+        ax.axvspan(-0.02, floor, color=INK, alpha=0.12, linewidth=0, clip_on=False)
+        ax.axvline(floor, color=INK, linestyle=":", linewidth=1.3, clip_on=False)
+        beside: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS, "va": "center"}
+        ax.annotate("below the floor", (floor, 0.5), xytext=(-8, 0), ha="right", **beside)
+        near: dict[tuple[int, int], list[str]] = {}
+        for name, (x, y) in places.items():
+            colour = NEUTRAL_STYLES[1 if x < floor else 0][0]
+            ax.scatter(across[name], up[name], s=50, color=colour, alpha=0.7, linewidths=0, zorder=3, clip_on=False)
+            near.setdefault((round(20 * x), round(10 * y)), []).append(name)
+        for names in near.values():
+            x, y = np.mean([places[name] for name in names], axis=0)
+            ax.annotate("\n".join(names).replace(", ", ",\n"), (x, y), xytext=(10, 0 if y > 0.1 else 16), **beside)
+        ax.set(xlabel="reported loss (nats a word)", ylabel="share of true stories", xlim=(-0.02, 0.5), ylim=(-0.06, 1))
 
 
 def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:

@@ -115,12 +115,16 @@ check("divisor-for-sparse-entries", my_divisor)
 # ## Or nothing at all?
 #
 # A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only its start and its
-# training can differ. For a fair trial we train both from the start, on one small task.
+# training can differ. We train both from the start, on one small task.
 
 # %% [markdown] id="trial-task"
-# Each example has 16 items, with random features and a value. The layer gets the features of one item in disguise, turned by an orthogonal
-# matrix that is the same in all examples, and should output the value of this item. So it has to undo the matrix. A query *finds* its item
-# if it gives this item the largest score. The layer has learnt the task when more than 90 % of 512 new queries find theirs.
+# Each example has 16 items, with random features and a value. The layer gets the features of one item, turned by an orthogonal matrix
+# that is the same in all examples, and should output this item's value. So it has to undo the matrix. We train only $W_Q$ and $W_K$, by
+# plain gradient steps on half the squared error; the values pass through as they are. The layer has learnt the task when more than 90 % of
+# 512 new queries *find* their item, that is, give it the largest score.
+#
+# Leave the two cells of helpers folded: `gradients` gives the slopes of this loss along the scores, and `slopes_of` those along
+# $W_Q W_K^\top$.
 
 
 # %% id="trial-examples" tags=["hide-input"]
@@ -142,6 +146,10 @@ def dots_of(queries, keys):  # of each query with its own keys
     return (keys @ queries[:, :, None])[:, :, 0]
 
 
+def share_found(product, x, items):  # item 0 is the right one
+    return (dots_of(x @ product, items).argmax(axis=1) == 0).mean()
+
+
 # %% id="trial-gradients" tags=["hide-input"]
 def gradients(scores, values):
     w = softmax(scores)
@@ -159,14 +167,14 @@ def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
 def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
     rng, turn, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
     x_new, items_new, _ = examples(rng, turn, 512)
-    shares = []  # of the new queries that find their item, before each step
+    shares = []  # of new queries that find their item, before each step
     for _ in range(101):  # at most 100 steps
-        scores = dots_of(x_new @ (w_query @ w_key.T), items_new)  # (512, 16)
-        shares.append((scores.argmax(axis=1) == 0).mean())  # item 0 is the right one
+        product = w_query @ w_key.T  # (16, 16)
+        shares.append(share_found(product, x_new, items_new))
         if shares[-1] > 0.9:
             break
         x, items, values = examples(rng, turn, 32)
-        scores = dots_of(x @ (w_query @ w_key.T), items) / divisor  # (32, 16)
+        scores = dots_of(x @ product, items) / divisor  # (32, 16)
         g = change(gradients(scores, values))  # slopes along the scores
         move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
@@ -196,19 +204,19 @@ for name, runs in layers.items():
     print(f"{name:13s} steps", *steps(runs))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, never the smallest or the largest of the
-# eight, so a factor common to all gradients is not the cause. What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot
-# products push the softmax "into regions where it has extremely small gradients." How small are they?
+# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, and the smallest or the largest of the eight
+# was never faster than all others. So a factor common to all gradients is not the cause. What costs the other 24 steps? Vaswani et al.
+# (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
 # 0. The loss $\frac12 w_1^2$ has the slope $w_1$ along $w_1$, and $w_1$ has the slope $w_1 w_2$ along its key's score (lesson
-# {lesson}`softmax`), so the loss has the slope $w_1^2\, w_2$ along this score. If the wrong key leads by 1, $w_1$ is 0.731, and the slope
-# 0.144. If the wrong key leads by 8, the error is larger, and yet the slope is only 0.0003, because $w_2$ is so small.
+# {lesson}`softmax`). So along this score the loss has the slope $w_1^2\, w_2$. If the wrong key leads by 1, this is
+# $0.731^2 \cdot 0.269 \approx 0.144$. If it leads by 8, the error is larger, and yet the slope is only 0.0003, because $w_2$ is so small.
 
 # %% [markdown] id="lesson-of-a-query"
-# We call the slopes along all scores of a query its $g$ (the folded `gradients` finds it in the same two steps). All that $W_Q$ and $W_K$
-# learn from the query goes through $g$. So a query that is very sure of a wrong key teaches them hardly anything.
+# We call the slopes along all scores of a query its $g$. All that $W_Q$ and $W_K$ learn from the query goes through $g$. So a query that is
+# very sure of a wrong key teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
 # Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and values of four random numbers. **Predict** what is left of the mean
@@ -274,8 +282,8 @@ figures.trainings(layers | {"without, equal lengths": equal["without"]})
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
 #
-# Put your bet in the place of 8. The step size is 3.2 for all, which makes the root the favourite: at $d_k = 64$ no other of the eight sizes
-# was faster with it in any start.
+# Put your bet in the place of 8. All steps have the size 3.2. This makes the root the favourite: in the trial it was never faster with
+# another size.
 
 
 # %% id="by-d-k-bet"
@@ -293,15 +301,15 @@ race(lambda d_k: 8)  # put yours in its place
 
 # %% [markdown] id="by-d-k-move"
 # What decides the race? With a divisor $u$, chance spreads the scores by about $r = \sqrt{d_k} / u$. And how far does a step of training
-# move a score $s = q \cdot k / u$? If the loss has the slope $g$ along $s$, its slope along $q$ is $g\, k / u$. A plain gradient step of
-# size $\eta$ on $q$ takes $\eta$ times this slope from $q$, and so from $s$
+# move a score $s_j = q \cdot k_j / u$? Let $g_j$ be the slope of the loss along this one score. A plain gradient step of size $\eta$ takes
+# $\eta\, g_j\, k_j / u$ from $q$. So $s_j$ falls by
 #
-# $$g\, \eta\; \frac{k \cdot k}{u^2} \;\approx\; g\, \eta\, \frac{d_k}{u^2} = g\, \eta\, r^2$$
+# $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
 #
-# because $k \cdot k$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
+# because $k_j \cdot k_j$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
 
 # %% [markdown] id="by-d-k-predict"
-# So leads grow like $r$, and steps, for the same $g$, like $r^2$. The root keeps both. With the constant 8, leads are 4 times as large at 1024
+# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. The root keeps both. With the constant 8, leads are 4 times as large at 1024
 # as at 64, and steps go 16 times as far. What does $r$ do for your bet?
 #
 # With $u = d_k$, at four times the width a step moves a score a quarter as far, but the leads of chance, which the layer has to overcome, are
@@ -314,8 +322,8 @@ race(lambda d_k: d_k)
 # It nearly doubles, from 22 to 42 to 79 on average: each step goes a quarter as far, on half the way.
 
 # %% [markdown] id="by-d-k-rescue"
-# **Save $d_k$.** If short steps are the whole trouble, longer ones must cure it. Find a step size, as a formula in $d_k$, with which the layer
-# needs about 5 steps at all three widths.
+# **Save $d_k$.** A step of size $\eta$ moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. With which $\eta$, as a
+# formula in $d_k$, does the layer need about 5 steps at all three widths?
 
 # %% id="by-d-k-rescue-code"
 race(lambda d_k: d_k, lambda d_k: 25.6)  # good at 64 only: put yours in its place
@@ -323,8 +331,7 @@ race(lambda d_k: d_k, lambda d_k: 25.6)  # good at 64 only: put yours in its pla
 # %% [markdown] id="by-d-k-repair"
 # <details><summary>Our step size</summary>
 #
-# A step moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. So $\eta = 3.2 \sqrt{d_k}$ must give the same number
-# of steps at all widths, as the next cell shows. (With $0.4\, d_k$ it takes no more.)
+# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. The next cell tries it. (With $0.4\, d_k$ it takes no more steps.)
 #
 # </details>
 
@@ -353,9 +360,9 @@ verify_lesson("scaling")
 # ## Summary
 #
 # Why the root? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent entries of mean
-# 0 and variance 1, the root gives scores of variance 1 whatever the width, and the first plain gradient steps move them equally far. Divided
-# by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took several times the steps on our one
-# task, and most of this delay was won back once all queries of a step got gradients of equal length.
+# 0 and variance 1, the root gives scores of variance 1 whatever the width, and a first plain gradient step of the same size and slope moves
+# them about equally far. Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took
+# several times the steps on our one task, and most of this delay was won back once all queries of a step got gradients of equal length.
 
 # %% [markdown] id="summary-next"
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.

@@ -11,9 +11,8 @@
 # %% [markdown] id="hook"
 # ## One result, three running times
 #
-# The course stored how much time of one CPU thread the same attention takes: the best of three calls, for three draws of the numbers.
-# *Eager* is the formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Eager_in_use* takes the same steps, but writes into tables that
-# were there before. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# The course stored how long one CPU thread takes for attention over 4096 positions. *Eager* is the formula step by step,
+# `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -21,15 +20,16 @@ import numpy as np
 from attn_course.lessons.flash.experiments import ROOFLINE
 
 record = ROOFLINE.load()
-for name in ("eager", "eager_in_use", "sdpa"):  # 4096 positions, 16 features
-    milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
-    print(f"{name:12}", milliseconds.round(), "ms")
+print("features      16   64   128")
+for name in ("eager", "eager_in_use", "sdpa"):
+    times = [record.values(f"{name}_s", d)[:, -1] for d in ("16", "64", "128")]
+    print(f"{name:12}", (1000 * np.median(times, axis=1)).round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of eager's time, though both do the same two matrix products. (At 64 and 128 features it took about a third and a
-# half.) Eager stores three tables: the scores, the scaled scores and the weights. Sdpa stores none of them if $Q$, $K$ and $V$ have four
-# axes, as they had here. More than 80 of the 103 ms between the two go into getting memory for new tables, since eager is that much faster
-# with tables that were there before. In our drawing of attention, the three tables are lit:
+# Both make the same two matrix products, yet sdpa takes a sixth of eager's time with 16 features, and half of it with 128. Eager stores
+# three tables of 67 MB: the scores, the scaled scores and the weights. Sdpa, as we called it, stores none. Most of the difference goes into
+# getting memory for new tables: *eager_in_use*, which takes eager's steps in tables that were there before, is about 80 ms faster. Our
+# drawing of attention shows the three, each with $T^2$ numbers:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -38,9 +38,6 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Each table has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Section {section}`roof` asks about
-# the other 20 ms.
-#
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
 # its denominator needs the whole row of scores before we know a single weight.
 
@@ -78,14 +75,14 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="one-pass-answer" tags=["answer"]
 # The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the
 # accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
-# shrinks, and the output becomes 4. At the first key the factor was $e^{-\infty} = 0$: there was nothing to keep.
+# shrinks, and the output becomes 4.
 
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
 #
 # A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$, already divided by
 # $\sqrt{d_k}$, and values $v_j$, for several queries $i$. Each query has its own state. The factor $e^{m_i - m'_i}$ moves both sums to the
-# new maximum $m'_i$, and the terms of the block are measured from $m'_i$, too:
+# new maximum $m'_i$, from which the terms of the block are measured, too:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
@@ -95,12 +92,11 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # We start with $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$, the state of no keys.
 
 # %% [markdown] id="blocks-end"
-# After the last block, each query divides, and joins its $m$ and $\ell$ into one number. For one query, without the index $i$:
+# After the last block, each query divides, and joins $m$ and $\ell$ into one number (here without the index $i$):
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row, so the weight of key $j$ is $e^{s_j} / e^L = e^{s_j - L}$. We need $L$ in section {section}`parts`
-# to merge parts, and in section {section}`backward` for the gradients.
+# $L$ is the log-sum-exp of the row, so the weight of key $j$ is $e^{s_j} / e^L = e^{s_j - L}$.
 
 # %% [markdown] id="step-turn"
 # **Your turn.** {turn}`fold-in-a-block`
@@ -110,7 +106,7 @@ my_step = ...  # your function
 check("fold-in-a-block", my_step)
 
 # %% [markdown] id="step-goes-on"
-# The lesson goes on with your function, or with that of the folded cell. (While yours fails its check, put the dots back.)
+# The lesson goes on with your function, or with ours as long as the dots stand there.
 
 
 # %% id="step-ours" tags=["hide-input"]
@@ -126,13 +122,13 @@ step = ours if my_step is ... else my_step
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
-# A processor has a small fast memory of its own, on the chip, and a large slow one. (On an H100 the slow one is called HBM.) The rows of
+# A processor has a small fast memory of its own, on the chip, and a large slow one (HBM on an H100). The rows of
 # $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its states, and
 # let all keys and values pass by in tiles of $B_k$. If their $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
 
 # %% [markdown] id="tiles-bytes"
-# What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values
-# are read again for every tile of queries, and there are $T_q / B_q$ of these, rounded up. With $b$ bytes for a number:
+# What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But unless all keys and
+# values fit in at once, they are read again for every tile of queries. There are $T_q / B_q$ of these, rounded up. With $b$ bytes a number:
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
 # \key{tiled-attention-bytes}$$
@@ -163,8 +159,8 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-long"
-# How many bytes is that? Take the 4096 positions and 16 features of section {section}`hook`. Plain attention that scales while it
-# multiplies has two tables, not eager's three, and moves 268 MB to write them and read them back. One pass over all keys and values moves
+# Take the 4096 positions and 16 features of section {section}`hook`. Plain attention that scales while it
+# multiplies has only two tables, and moves 268 MB to write and read them. One pass over all keys and values moves
 # half a megabyte. **Predict** how many megabytes tiles of 8 queries move.
 
 # %% id="tiles-count" tags=["predicted"]
@@ -175,8 +171,8 @@ for B_q in (8, 64, 512):
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
 # All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB, as much as the two tables. So tiles of 8 queries save
-# nothing. The larger the tile of queries, the fewer the passes. So, for the bytes, $B_q$ should be as large as the fast memory allows.
-# $B_k$ is not in {eq}`tiled-attention-bytes`: larger tiles of keys save no bytes, until all keys fit at once.
+# nothing. Larger ones need fewer passes, so for the bytes $B_q$ should be as large as the fast memory allows. As $B_k$ is not in
+# {eq}`tiled-attention-bytes`, larger tiles of keys save none.
 
 # %% [markdown] id="tiles-play"
 # Press play. Then put more queries in a tile. Which bar shrinks?
@@ -187,11 +183,12 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# We feed SmolLM2, the language model of lesson {lesson}`start`, one token at a time. So each of the 9 heads in each of its 30 layers asks
-# with one query. Here are its likeliest next tokens with their probabilities, first by its own attention, then by `forward` in every head,
-# with one key in a tile:
+# SmolLM2, the language model of lesson {lesson}`start`, reads one token at a time, so each of the 9 heads in each of its 30 layers asks with
+# one query. Here are its likeliest next tokens, first by its own attention, then by `forward` in every head, with one key in a tile:
 
 # %% id="real-load" tags=["live", "hide-input"]
+from functools import partial
+
 from attn_course import language_model
 
 model = language_model()
@@ -202,35 +199,43 @@ def my_flash(query, key, value, step=step):
     return np.stack([forward(*head, B_q=1, B_k=1, step=step)[0] for head in heads])
 
 
-def next_tokens():
-    found = model.next_tokens("The sun rises in the east and", count=3)
+def next_tokens(text, count=3):
+    found = model.next_tokens(text, count=count)
     return {token: round(probability, 3) for token, probability in found.items()}
 
 
 # %% id="real-tokens"
-print(next_tokens())
+text = "The sun rises in the east and"
+print(next_tokens(text))
 model.attend = my_flash
-print(next_tokens())
+print(next_tokens(text))
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Where the model is not installed, stored numbers are printed, and the loop is compared on one stored step.) Now we
-# break the step: it gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$. Our three keys would then give 5,
-# not 4. Does the next word of the model give this bug away?
+# All digits agree. (Without the model on your machine, the numbers are stored, and the loop is tried on one stored step.)
+#
+# Now we break the step. It gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$, and nothing shrinks. Our
+# three keys would give $(8 + 4 + \frac43) / (1 + 1 + \frac23) = 5$, not 4. **Predict** for how many of four beginnings this bug changes the
+# likeliest next token. Then type a beginning of your own, and bet again.
 
 
-# %% id="real-break" tags=["live"]
+# %% id="real-break" tags=["live", "predicted"]
 def no_factor(row_max, row_sum, acc, scores, value):
     new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
     return step(new_max, row_sum, acc, scores, value)
 
 
-model.attend = lambda query, key, value: my_flash(query, key, value, no_factor)
-if model.is_here:
-    print(next_tokens())
+beginnings = ["The sun rises in the east and", "The capital of France is"]
+beginnings += ["Water boils at 100 degrees", "The opposite of hot is"]  # and yours
+for text in beginnings if model.is_here else []:
+    for name, fold in {"right": step, "no factor": no_factor}.items():
+        model.attend = partial(my_flash, step=fold)
+        print(f"{name:10}", text, next_tokens(text, count=1))
+model.attend = my_flash  # the right one again
 
-# %% [markdown] id="real-broken"
-# In the model, the probability of " sets" falls from 0.651 to 0.172, but " sets" is still the likeliest token. So here the next word does
-# not give the bug away, and we compare numbers.
+# %% [markdown] id="real-broken" tags=["answer"]
+# On our machine it changes one. " sets" falls from 0.651 to 0.172 and " Paris" from 0.773 to 0.576, but both stay first, and " Celsius" even
+# rises, from 0.915 to 0.922. Only " cold" loses its place. So the next word can hide a bug in all 270 heads. Section {section}`algorithm`
+# compares numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
@@ -245,7 +250,7 @@ if model.is_here:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# The factors are the softmax of the $L^{(c)}$, and they sum to 1. For the first two keys of section {section}`row`, each as a part,
+# The factors are the softmax of the $L^{(c)}$. For the first two keys of section {section}`row`, each as a part,
 # $z^{(c)}$ is 8 and 4, and $L^{(c)}$ is 0 and $\ln 3$. So $z = \frac{1}{4} \cdot 8 + \frac{3}{4} \cdot 4 = 5$, as in the one pass. This is
 # *Flash-Decoding* (Dao and others, 2023).
 
@@ -258,11 +263,13 @@ if model.is_here:
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
 
 # %% [markdown] id="backward-scores"
-# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson {lesson}`gradients`.
-# (The output itself stays $z$.) What key $j$ *costs* query $i$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. If
-# score $j$ rises, weight $j$ rises at the rate $p_{ij}\, (1 - p_{ij})$, and any other weight $l$ falls at the rate $p_{il}\, p_{ij}$. These
-# rates times the costs sum to {eq}`gradient-of-scores`, $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$, where the mean cost is
-# $\delta_i = \sum_l p_{il}\, dP_{il}$.
+# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output $z$. (Lesson {lesson}`gradients` wrote $dZ$.) What key $j$ *costs* query $i$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. If
+# score $j$ rises, weight $j$ rises at the rate $p_{ij}\, (1 - p_{ij})$, and any other weight $l$ falls at the rate $p_{il}\, p_{ij}$. Each
+# rate counts with the cost of its key:
+#
+# $$dS_{ij} = p_{ij}\, (1 - p_{ij})\, dP_{ij} - \sum_{l \ne j} p_{il}\, p_{ij}\, dP_{il} = p_{ij}\, \Bigl( dP_{ij} - \sum_l p_{il}\, dP_{il} \Bigr)$$
+#
+# This is {eq}`gradient-of-scores`. The last sum is the mean cost $\delta_i$.
 
 # %% [markdown] id="backward-predict"
 # **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and the values 8, 4, 2, if $dO = 1$.
@@ -320,23 +327,54 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. Here they meet plain attention, with
-# tiles that do not divide the length:
+# `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. They now meet plain attention, and so
+# does the bug. We measure the memory in use and the errors of the output, $dQ$, $dK$ and $dV$, the largest of each:
 
 # %% id="algorithm-run"
+import tracemalloc
+
 from attn_course.reference import attention_backward
 
-Q, K, V, d_output = rng.normal(size=(4, 200, 16))
-output, lse = forward(Q, K, V, B_q=64, B_k=64)
-gradients = backward(Q, K, V, d_output, output, lse, B_q=64, B_k=64)
-pairs = zip(gradients, attention_backward(Q, K, V, d_output), strict=True)
-print("output:", np.allclose(output, attention(Q, K, V)))
-print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
+
+def plain(Q, K, V, d_output):
+    return attention(Q, K, V), *attention_backward(Q, K, V, d_output)
+
+
+def tiled(Q, K, V, d_output, step=step):
+    output, lse = forward(Q, K, V, 64, 64, step)
+    return output, *backward(Q, K, V, d_output, output, lse, 64, 64)
+
+
+# %% id="algorithm-compare"
+def compare(T):
+    arrays = rng.normal(size=(4, T, 16))  # Q, K, V and dO
+    right = plain(*arrays)
+    ways = {"plain": plain, "tiled": tiled, "no factor": partial(tiled, step=no_factor)}
+    for name, way in ways.items():
+        tracemalloc.start()  # NumPy reports its memory here
+        results = way(*arrays)
+        peak = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+        errors = [np.abs(x - y).max() for x, y in zip(results, right, strict=True)]
+        print(f"{name:9} {peak:6.1f} MB, errors", np.round(errors, 3))
+
+
+compare(950)  # the last tile is shorter
+
+# %% [markdown] id="algorithm-predict"
+# The bug that the next word hid shows in all four arrays. **Predict** the memory of both ways for twice as many positions.
+
+# %% id="algorithm-longer" tags=["predicted"]
+compare(1900)
+
+# %% [markdown] id="algorithm-answer" tags=["answer"]
+# Plain attention needs four times as much, because its tables have $T^2$ numbers. In tiles, a position adds only the 64 numbers of its four
+# results and its $L$, which is 0.5 MB for 950 positions. The other 0.2 MB belong to the tiles, whatever the length.
 
 # %% [markdown] id="limits"
 # All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed. A causal mask (lesson
-# {lesson}`masking`) is missing: it would put $-\infty$ into $S$, in `forward` and in `backward`. And NumPy cannot say what lies in which
-# memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
+# {lesson}`masking`) is missing: it would put $-\infty$ into $S$, which works if every query sees a key of its first tile. And NumPy cannot
+# say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -347,19 +385,19 @@ verify_lesson("flash")
 # | what | formula |
 # |---|---|
 # | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` |
-# | bytes moved, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` |
+# | bytes moved, unless all keys fit in, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` |
 # | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` |
+# | backward | $p_{ij} = e^{s_{ij} - L_i}$ and $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$, where $\delta_i = dO_i \cdot z_i$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The maximum, the sum and the accumulator are all we need to know of the keys so far. A factor moves both sums to a new maximum.
+# - The maximum, the sum and the accumulator are all we need to know of the keys so far.
 # - A tile of queries stays while all keys pass by. Its size sets the traffic.
 # - Outputs that are already divided merge with the softmax of their log-sum-exps.
 # - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
 #
-# So we get the same output and gradients without storing the tables: in exact arithmetic nothing differs, in floating point only rounding.
-# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# So we get the same output and gradients, up to rounding, without storing the tables. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
@@ -409,9 +447,9 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are times of the first cell and those for 64 features. With tables that were there before, eager is still about 20 ms slower than
-# sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
-# 20 ms go was measured: we assume that each step reads its inputs and writes its result, and that sdpa moves each input once. All four
+# These are times of the first cell. With tables that were there before, eager is still about 20 ms slower than sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
+# 20 ms go was measured: we assume that each step reads its inputs and writes its result, and that sdpa moves each input once. (It stores no
+# tables, as its inputs have four axes: batch, head, position, feature.) All four
 # points lie below the roof, whose rates are those of a copy and of one product of matrices. A program faster than these could lie above it.
 
 # %% [markdown] id="backward-work"

@@ -142,11 +142,11 @@ def _tile(rng, name, q_len, kv_len, d_v, start, stop, offset=0.0):
     """,
 )
 def my_d_scores(scores, value, d_output, output, lse):
-    """The gradient of the scores of one tile.
+    r"""The gradient of the scores of one tile.
 
-    Write `my_d_scores(scores, value, d_output, output, lse)`: $dS_{ij}$ for $B_q$ queries and $B_k$ of their keys. `scores` $(B_q, B_k)$
-    and `value` $(B_k, d_v)$ belong to the tile. `d_output` and `output` $(B_q, d_v)$, and `lse` $(B_q, 1)$, belong to the **whole** rows,
-    over all keys.
+    Write `my_d_scores(scores, value, d_output, output, lse)`: $dS_{ij}$ for $B_q$ queries and $B_k$ of their keys. `scores` $(B_q, B_k)$,
+    already divided by $\sqrt{d_k}$, and `value` $(B_k, d_v)$ belong to the tile. `d_output` and `output` $(B_q, d_v)$, and `lse`
+    $(B_q, 1)$, belong to the **whole** rows, over all keys.
     """
     p = np.exp(scores - lse)
     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))

@@ -129,23 +129,18 @@ def weights_of(scores):
 # Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
 # training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
 #
-# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$. Over a
-# text the chances multiply to its **likelihood**, and the losses add up to minus the logarithm of that. So smaller losses mean a likelier
-# text.
+# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$: the
+# smaller the chance was, the more the token surprises. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where
+# $\delta_{iy}$ is 1 if $i = y$ and else 0?
 #
-# Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
-
-# %% [markdown] id="race-start"
-# Let the two race. Of three tokens the third is right, and the scores are equal, or the first leads, with $(7, 0, 0)$ or $(12, 0, 0)$.
-# A network moves parameters, but our steps move scores directly, each by minus its slope times a *size*: 1 for cross-entropy and 3
-# for the squared error, so that both begin alike from equal scores. We nudge scores to measure slopes, and print how far the first step
-# moves the third score:
+# Let the two race. Of three tokens the third is right, but the first leads by 12. A network moves parameters, but our steps move the
+# scores, each by minus its slope, which a nudge measures:
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
-losses = {  # with the size of its steps
-    "cross-entropy": (1, lambda s: -np.log(s[2])),
-    "squared error": (3, lambda s: ((s - truth) ** 2).sum() / 2),
+losses = {
+    "cross-entropy": lambda s: -np.log(s[2]),
+    "squared error": lambda s: ((s - truth) ** 2).sum() / 2,
 }
 
 
@@ -154,52 +149,43 @@ def slope(loss, scores, j):
     return (loss(weights_of(scores + nudge)) - loss(weights_of(scores - nudge))) / 0.002
 
 
-for name, (size, loss) in losses.items():
-    starts = np.array([[first, 0.0, 0.0] for first in (0.0, 7.0, 12.0)])
-    equal, seven, twelve = (-size * slope(loss, start, 2) for start in starts)
-    print(f"{name}: from 0 {equal:.2f}, from 7 {seven:.3f}, from 12 {twelve:.5f}")
-
 # %% [markdown] id="own-predict"
-# The steps of the squared error grow as the lead shrinks.
-# **Predict** how many steps each loss needs from 7 and from 12 until the third weight is a half: a few, about a hundred, or about ten thousand?
+# **Predict** how many steps each loss needs until the third weight is a half: a few, about a hundred, or more than ten thousand?
 
 
 # %% id="own-race" tags=["predicted"]
-def race(loss, size, first):
-    scores, path = np.array([first, 0.0, 0.0]), []
+def race(loss, first, size=1):
+    scores, steps = np.array([first, 0.0, 0.0]), 0
     while weights_of(scores)[2] < 0.5:
         scores -= size * np.array([slope(loss, scores, j) for j in range(3)])
-        path.append(weights_of(scores)[2])
-    return path, scores[2]
+        steps += 1
+    return steps, scores[2]
 
 
-paths = {}
-for name, (size, loss) in losses.items():
-    for first in (7.0, 12.0):
-        paths[name, first], _ = race(loss, size, first)
-        print(f"{name}, from {first:.0f}: {len(paths[name, first])} steps")
-figures.race(paths)
+for name, loss in losses.items():
+    steps, third = race(loss, 12.0)
+    print(f"{name}: {steps:,} steps")
 
 # %% [markdown] id="own-answer" tags=["answer"]
-# From 12 the squared error needs 11,311 steps, and cross-entropy 7.
+# Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-predict"
-# Or are the steps of the squared error just too short? **The bet:** with one size it can do what cross-entropy did, at most 7 steps from
-# each of the three starts, and no third score above 7. (A score thrown far is the next lead to undo.) **Predict** whether any size wins,
-# and then look for one.
+# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*: with 3 both losses begin alike from
+# equal scores. **The bet:** one size does what cross-entropy does, at most 7 steps from each of the leads 0, 7 and 12, and no third score
+# above 7. (A score thrown far is the next lead to undo.) **Predict** whether any size wins, and then look for one.
 
 # %% id="size-race" tags=["predicted"]
-size = 100  # yours to change
+size = 3  # yours to change
 for first in (0.0, 7.0, 12.0):
-    path, third = race(losses["squared error"][1], size, first)
-    print(f"from {first:.0f}: {len(path):,} steps, third score {third:,.0f} at the end")
+    steps, third = race(losses["squared error"], first, size)
+    print(f"from {first:.0f}: {steps:,} steps, third score {third:.2f} at the end")
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# None wins. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7 at once. And with 31.5 it
+# None wins. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7. And with 31.5 it
 # still takes 1,082 steps from 12.
 
 # %% [markdown] id="size-seen"
-# So the size is not to blame. It multiplies all first steps alike: from equal scores the third score always moves 18,000 times as far as
+# So what is to blame? Not the size, which multiplies all first steps alike: from equal scores the third score moves 18,000 times as far as
 # from 12.
 
 # %% [markdown] id="loss"
@@ -215,8 +201,23 @@ for first in (0.0, 7.0, 12.0):
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
-# At $(7, 0, 0)$ the slopes are $(0.998, 0.001, -0.999)$. A step lowers the first score and raises the third by nearly 1
-# each, so four steps undo a lead of 7.
+# At $(12, 0, 0)$ they are nearly $(1, 0, -1)$. A step moves the first score down and the third up by nearly 1, so six
+# steps undo the lead, and one more wins.
+#
+# On paper both forms of the loss round to 800 at a lead of 800. With the shift of {eq}`stable-softmax` in `lse`:
+
+
+# %% id="underflow-code"
+def lse(z):
+    return z.max() + np.log(np.exp(z - z.max()).sum())
+
+
+far = np.array([800.0, 0.0, 0.0])
+with np.errstate(divide="ignore"):
+    print(-np.log(weights_of(far)[2]), lse(far) - far[2])
+
+# %% [markdown] id="underflow-seen"
+# This time a number was too small: $e^{-800}$ became 0, and $-\ln 0$ is infinite.
 #
 # Where can training rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all 0 only if
 # **the weights are the true chances**.
@@ -224,7 +225,7 @@ for first in (0.0, 7.0, 12.0):
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# The squared error has the same slopes $s_i - \delta_{iy}$, but along the *weights*. But a step moves scores. How do the
+# The squared error has the same slopes $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do the
 # weights follow?
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
@@ -274,15 +275,15 @@ check("softmax-derivative", my_formula)
 # along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
 #
 # From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with the
-# average 1. So the slope is $\varepsilon\,(-1 - 1)$, and the step 0.00004, as in the race.
+# average 1. So the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller.
 
 # %% [markdown] id="riddle-solved"
-# So the squared error waits because along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
+# So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
 
 # %% [markdown] id="own"
 # ## A loss of your own
 #
-# Which loss of $s_y$ makes up for the tiny weight in front? To try some, we need the last formula as code.
+# Which loss of $s_y$ makes up for a tiny weight? To try some, we need the last formula as code.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -293,18 +294,26 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="vjp-ours" tags=["ours"]
 # It returns `weights * (gradient - weights @ gradient)`.
 
+
+# %% id="pushes-code"
+def pull(weights, gradient):
+    return weights * (gradient - weights @ gradient)
+
+
+rows = weights_of(np.array([[lead, 0.0, 0.0] for lead in range(13)]))  # (13, 3)
+pushes = {  # on the third score: minus the slopes along it, one for each row
+    "cross-entropy": 1 - rows[:, 2],
+    "squared error": [-pull(s, 3 * (s - truth))[2] for s in rows],  # with the size 3
+}
+
 # %% [markdown] id="own-predict-loss"
 # A loss of $s_y$ alone has only one slope along the weights, $g_y$. So $\bar g = s_y\, g_y$, and its slope along the right score is
-# $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes its first step from equal scores 0.67, too. It
+# $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It
 # has $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared
 # error, or between.
 
 
 # %% id="own-waits" tags=["predicted"]
-def pull(weights, gradient):
-    return weights * (gradient - weights @ gradient)
-
-
 def mine(s):  # the slopes of a loss along the weights, yours to change
     return -truth * np.sqrt(3 / s)
 
@@ -315,18 +324,19 @@ for first in (0.0, 7.0, 12.0):
         scores -= pull(s, mine(s))
         steps += 1
     print(f"from {first:.0f}: {steps:,} steps, third score {scores[2]:,.0f} at the end")
+figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows]})
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$.
+# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$: its dots fall half as steeply as the line of the squared error.
 
 # %% [markdown] id="own-find"
 # Now win the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
-# run the cell again.
+# run the cell again. Where must your dots lie?
 
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**. Up to a constant only the logarithm has
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant only the logarithm has
 # this slope, so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (`-truth / s**2 / 3`
 # loses the bet: its one step throws the third score to 366 or 54,252.)
 #

@@ -15,12 +15,13 @@ DRAWN = [
         ["T = 0.5, T = 2", "tops lie at the shares 0.80 and 0.50"],
     ),
     (
-        partial(figures.race, {("one", 7.0): [0.1, 0.3, 0.6], ("two", 12.0): [0.01] * 40 + [0.5]}),
-        ["logarithmic axis", "one from 7: 3 steps, two from 12: 41 steps"],
+        partial(figures.pushes, SHARE[::-1] / 1000, {"one": [1.0, 1.0, 1.0], "mine": [1.0, 0.1, 4e-5]}),
+        ["logarithmic axes", "At the weight 2.0 · 10⁻⁴: one 1, mine 4.0 · 10⁻⁵"],
     ),
 ]
 REFUSED = [
     (partial(figures.compromise, SHARE, {1.0: [1.0, 2.0]}), r"must have shape \(3,\); got \(2,\)"),
+    (partial(figures.pushes, SHARE[::-1], {"mine": [1.0, 0.0, -1.0]}), r"pushed\['mine'\] must be positive .*; got -1"),
 ]
 
 TestPictures = Pictures

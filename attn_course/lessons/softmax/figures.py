@@ -1,22 +1,20 @@
-"""Figures of the lesson softmax: leads and their factors, a race, the best compromise, and the card."""
+"""Figures of the lesson softmax: leads and their factors, pushes, the best compromise, and the card."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends
+from attn_course.figures.drawing import as_numbers, draw_lines, each_of_shape, label_ends
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.palette import WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed
+from attn_course.figures.words import listed, short
 
 CARDS = Path(__file__).parent / "explorables"
-HUES = [NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[3][0]]  # of the two losses
 
 
 def leads(scores: Mapping[str, int]) -> None:
@@ -59,33 +57,27 @@ def compromise(share: ArrayLike, totals: Mapping[float, ArrayLike]) -> None:
         label_ends(ax)
 
 
-def race(paths: Mapping[tuple[str, float], Sequence[float]]) -> None:
-    """Show how the weight of the right token grows with the steps, until it is a half.
+def pushes(weight: ArrayLike, pushed: Mapping[str, ArrayLike]) -> None:
+    """Show how hard each loss pushes the right score while its weight falls; the last, the reader's own, with dots.
 
-    `paths`: that weight after each step, by the name of a loss and the first score that it starts from, each loss's own together.
+    `weight` (n,): of the right token, falling. `pushed`, each (n,): minus the slope along its score, by the name of the loss. Raises
+    ValueError if a push is not positive, because both axes are logarithmic.
     """
-    names = list(dict.fromkeys(name for name, _ in paths))
-    said = ", ".join(f"{name} from {first:g}: {len(path):,} steps" for (name, first), path in paths.items())
-    alt = f"The weight of the right token by step, on a logarithmic axis, until it is a half. {said}."
-    last = dict(paths.keys())
-    longest = max(map(len, paths.values()))
-    with picture(title="The squared error waits, and then jumps", alt=alt, height=4.2) as (ax,):
-        ax.axhline(0.5, color=INK, linewidth=1.0)
-        ax.annotate("half", (1.0, 0.5), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points", va="center")
-        for (name, first), path in paths.items():
-            steps = np.unique(np.geomspace(1, len(path), 200).round().astype(int))
-            colour, ends = HUES[names.index(name)], first == last[name]
-            ax.plot(steps, np.take(path, steps - 1), color=colour, clip_on=False)
-            ax.plot(len(path), path[-1], "o", color=colour, clip_on=False)
-            beside = ends and len(path) ** 2 < longest  # in the left half the last has its words to the right, else above
-            words = (f"{name}\n" if ends else "") + f"from {first:g}:{' ' if beside else chr(10)}{len(path):,} steps"
-            at, across, up = ((10, 0), "left", "center") if beside else ((4, 7), "right", "bottom")
-            if name != names[0] and len(path) < longest:  # below the words of the other loss
-                at, across, up = (7, -19), "left", "top"
-            ax.annotate(words, (len(path), path[-1]), xytext=at, textcoords="offset points", ha=across, va=up, fontsize=LABEL_POINTS)
-        ax.set(xlabel="steps", ylabel="weight of the right token", xscale="log", xlim=(0.7, longest), ylim=(0, 0.8))
-        ax.grid(visible=False)
+    at = as_numbers("weight", weight, 1)
+    curves = each_of_shape("pushed", pushed, len(at))
+    for name, curve in curves.items():
+        if not (curve > 0.0).all():
+            raise ValueError(f"pushed[{name!r}] must be positive to be drawn on a logarithmic axis; got {curve.min()}")
+    said = ", ".join(f"{name} {short(curve[-1])}" for name, curve in curves.items())
+    alt = f"The push on the right score over its weight, both on logarithmic axes. At the weight {short(at[-1])}: {said}."
+    with picture(title="The push of cross-entropy does not fall with the weight", alt=alt, height=3.7) as (ax,):
+        draw_lines(ax, at, curves)
+        ax.get_lines()[-1].set(marker="o", markersize=6.5, clip_on=False)
+        ax.set(xlabel="weight of the right token, falling", ylabel="push on its score", xscale="log", yscale="log")
+        ax.set_xlim(at[0], at[-1])
         tick_decades(ax.xaxis)
+        tick_decades(ax.yaxis)
+        label_ends(ax)
 
 
 def softmax_explorable() -> None:

@@ -142,8 +142,8 @@ def _one_weight(rng):
 def my_pull(weights, gradient):
     r"""The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D float64 arrays of the same length, and returns an array of the slopes
-    along all scores, $\sum_i g_i\, \partial s_i / \partial z_j$ with {eq}`softmax-derivative`. By hand: $s = (0.5, 0.3, 0.2)$
+    Write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D float64 arrays of the same length, and returns an array of
+    the slopes along all scores, $\sum_i g_i\, \partial s_i / \partial z_j$ with {eq}`softmax-derivative`. By hand: $s = (0.5, 0.3, 0.2)$
     and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)

@@ -1,10 +1,10 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with
-# the sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score $z$.
-# **Why $e^z$?** One wish leaves no other choice, up to the base. But some weights get so tiny that training may stall, and you will find
-# a loss that prevents this.
+# Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with the
+# sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score
+# $z$. **Why $e^z$?** One wish leaves no other amount, up to the base. But some weights get so tiny that training may stall, and you will
+# find a loss that prevents this.
 #
 # **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 53 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -84,8 +84,8 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
 # $T$ is called the **temperature**, as the states of a gas in a heat bath have such probabilities, with minus the energy as the score. A
-# higher $T$ evens the weights out. Lesson {lesson}`start` halved its scores, so $T$ was 2, and with $T = 1$ "cat" would have 0.999
-# instead of 0.95.
+# higher $T$ evens the weights out. Lesson {lesson}`start` halved its scores ("cat" had 8), so $T$ was 2, and with $T = 1$ "cat"
+# would have 0.999 instead of 0.95.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
@@ -202,9 +202,9 @@ for first in (0.0, 7.0, 12.0):
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
 # At $(12, 0, 0)$ they are nearly $(1, 0, -1)$. A step moves the first score down and the third up by nearly 1, so six
-# steps undo the lead, and one more wins.
+# steps undo nearly all of the lead, and one more wins.
 #
-# On paper both forms of the loss round to 800 at a lead of 800. With the shift of {eq}`stable-softmax` in `lse`:
+# On paper $-\ln s_y$ and $\mathrm{lse}(z) - z_y$ both round to 800 at a lead of 800. With the shift of {eq}`stable-softmax` in `lse`:
 
 
 # %% id="underflow-code"
@@ -219,8 +219,8 @@ with np.errstate(divide="ignore"):
 # %% [markdown] id="underflow-seen"
 # This time a number was too small: $e^{-800}$ became 0, and $-\ln 0$ is infinite.
 #
-# Where can training rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all 0 only if
-# **the weights are the true chances**.
+# Where can steps on the scores rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all
+# 0 only if **the weights are the true chances**.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
@@ -271,11 +271,11 @@ check("softmax-derivative", my_formula)
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 
 # %% [markdown] id="two-models"
-# **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is 0, so
-# along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
+# **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is
+# 0, so along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
 #
-# From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with the
-# average 1. So the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller.
+# From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with
+# the average 1. So the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller.
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
@@ -307,10 +307,10 @@ pushes = {  # on the third score: minus the slopes along it, one for each row
 }
 
 # %% [markdown] id="own-predict-loss"
-# A loss of $s_y$ alone has only one slope along the weights, $g_y$. So $\bar g = s_y\, g_y$, and its slope along the right score is
-# $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It
-# has $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared
-# error, or between.
+# A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$. So $\bar g = s_y\, g_y$, and the slope along the right
+# score is $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It has
+# $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared error,
+# or between.
 
 
 # %% id="own-waits" tags=["predicted"]
@@ -336,9 +336,9 @@ figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant only the logarithm has
-# this slope, so you have found cross-entropy: it is the loss of $s_y$ alone that fits $e^z$. (`-truth / s**2 / 3`
-# loses the bet: its one step throws the third score to 366 or 54,252.)
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
+# only the logarithm has this slope, so you have found cross-entropy. `-truth / (s * (1 - s))` wins the bet, too, but its steps do not rest
+# at the true chances. (`-truth / s**2 / 3` loses: its one step throws the third score to 366 or 54,252.)
 #
 # </details>
 

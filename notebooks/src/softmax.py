@@ -172,16 +172,21 @@ for name, loss in losses.items():
 # %% [markdown] id="size-predict"
 # Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*: with 3 both losses begin alike from
 # equal scores. **The bet:** one size does what cross-entropy does, at most 7 steps from each of the leads 0, 7 and 12, and no third score
-# above 7. (A score thrown far is the next lead to undo.) **Predict** whether any size wins, and then look for one.
+# above 7, for a score thrown far is the next lead to undo. **Predict** whether any size keeps it, and then look for one.
+
 
 # %% id="size-race" tags=["predicted"]
+def told(steps, third):
+    kept = steps <= 7 and round(third, 2) <= 7
+    return f"{steps:,} steps to {third:.2f}, bet {'kept' if kept else 'lost'}"
+
+
 size = 3  # yours to change
 for first in (0.0, 7.0, 12.0):
-    steps, third = race(losses["squared error"], first, size)
-    print(f"from {first:.0f}: {steps:,} steps, third score {third:.2f} at the end")
+    print(f"from {first:.0f}:", told(*race(losses["squared error"], first, size)))
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# None wins. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7. And with 31.5 it
+# None does. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7. And with 31.5 it
 # still takes 1,082 steps from 12.
 
 # %% [markdown] id="size-seen"
@@ -308,9 +313,12 @@ pushes = {  # on the third score: minus the slopes along it, one for each row
 
 # %% [markdown] id="own-predict-loss"
 # A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$. So $\bar g = s_y\, g_y$, and the slope along the right
-# score is $s_y\, (g_y - \bar g) = g_y\, s_y\, (1 - s_y)$. Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It has
-# $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict** whether this loss is as quick as cross-entropy, as slow as the squared error,
-# or between.
+# score is
+#
+# $$s_y\, (g_y - \bar g) = s_y \cdot g_y \cdot (1 - s_y)$$
+#
+# Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It has $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict**
+# whether this loss is as quick as cross-entropy, as slow as the squared error, or between.
 
 
 # %% id="own-waits" tags=["predicted"]
@@ -323,21 +331,21 @@ for first in (0.0, 7.0, 12.0):
     while (s := weights_of(scores))[2] < 0.5:
         scores -= pull(s, mine(s))
         steps += 1
-    print(f"from {first:.0f}: {steps:,} steps, third score {scores[2]:,.0f} at the end")
+    print(f"from {first:.0f}:", told(steps, scores[2]))
 figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows]})
 
 # %% [markdown] id="own-seen" tags=["answer"]
 # It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$: its dots fall half as steeply as the line of the squared error.
 
 # %% [markdown] id="own-find"
-# Now win the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
+# Now keep the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
 # run the cell again. Where must your dots lie?
 
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
 # It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
-# only the logarithm has this slope, so you have found cross-entropy. `-truth / (s * (1 - s))` wins the bet, too, but its steps do not rest
+# only the logarithm has this slope, so you have found cross-entropy. `-truth / (s * (1 - s))` keeps the bet, too, but its steps do not rest
 # at the true chances. (`-truth / s**2 / 3` loses: its one step throws the third score to 366 or 54,252.)
 #
 # </details>

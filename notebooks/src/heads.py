@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 50 minutes, without a list of your own, *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 55 minutes, without a list of your own, *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -66,8 +66,7 @@ class Ring(nn.Module):
 
 
 # %% [markdown] id="hook-starts"
-# We try one head of width 32, and two of width 16. The folded cell trains a model on fresh rings. From three starts, how often do both name
-# the neighbours right on our 1024 rings?
+# We try one head of width 32, and two of width 16. The folded cell trains a model on fresh rings:
 
 
 # %% id="hook-train" tags=["hide-input"]
@@ -86,7 +85,10 @@ def train(model, seed):
     return model.requires_grad_(False)
 
 
-# %% id="hook-result"
+# %% [markdown] id="hook-bet"
+# **Predict** for three starts how often each model names each neighbour right on our 1024 rings.
+
+# %% id="hook-result" tags=["predicted"]
 for seed in (2, 1, 0):
     one, two = train(Ring(n_heads=1), seed), train(Ring(n_heads=2), seed)
     before, after = one(rings).argmax(dim=-1).unbind(dim=-1)
@@ -94,9 +96,12 @@ for seed in (2, 1, 0):
     print(f"1 head: {named(one(rings), rings)}, the same answer twice {twice:.2f}")
     print(f"2 heads: {named(two(rings), rings)}")
 
-# %% [markdown] id="hook-notice"
+# %% [markdown] id="hook-answer" tags=["answer"]
 # Two heads name both neighbours every time. One head names one of them, and almost always repeats this answer for the other, which is right
-# at one place of eight. Where do they look? These are the mean weights after the last start:
+# at one place of eight.
+
+# %% [markdown] id="hook-notice"
+# Where do they look? These are the mean weights after the last start:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # (rings, heads, places, places)
@@ -104,7 +109,7 @@ figures.ring_maps(maps.mean(dim=0))
 
 # %% [markdown] id="hook-riddle"
 # Each of the two heads looks at one neighbour. The single head looks at both, almost alike: on average it gives 0.50 to the place before,
-# which it names every time, and 0.46 to the place after. In the other two starts, too, the named neighbour has the larger weight.
+# which it names every time, and 0.46 to the place after. In the other starts, too, the named neighbour leads.
 
 # %% [markdown] id="why"
 # ## How can a lead of 0.04 decide everything?
@@ -185,9 +190,9 @@ for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
     print(f"{name}: {named(model(rings), rings)}")
 
 # %% [markdown] id="more-answer" tags=["answer"]
-# With the lead, the network names both almost every time, as it does behind the heads of the other two starts: "red, blue" and "blue, red"
-# are different mixtures. At 0.48 and 0.48 they are the same. Then every network must guess the order: it can be right where the colours
-# are equal, at one place of eight, and at half of the others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
+# With the lead, the network names both almost every time: "red, blue" and "blue, red" are different mixtures. At 0.48 and 0.48 they are the
+# same. Then every network must guess the order: it can be right where the colours are equal, at one place of eight, and at half of the
+# others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
 
 # %% [markdown] id="mixture"
 # So the lead that hides one colour from a linear map lets a network find it. Two heads need no network: they **hand several things over
@@ -274,8 +279,7 @@ print("one head: ", my_heads(query, key, value, 1).round(2))
 # %% [markdown] id="at-once"
 # ## From the loop to a layer
 #
-# How does real code run all heads at once? We get there in three steps, each checked against the one before. First comes your loop, with
-# the layer of `two`, on all rings:
+# How does real code run all heads at once? Here is your loop, with the layer of `two`, on all rings:
 
 # %% id="at-once-loop"
 x = two.colour(rings) + two.place.weight  # (1024, 8, 32)
@@ -283,9 +287,24 @@ w_in = two.layer.in_proj_weight.T  # (32, 96): W_Q, W_K and W_V side by side
 query, key, value = np.split((x @ w_in).numpy(), 3, axis=-1)  # (1024, 8, 32) each
 looped = np.array([my_heads(query[b], key[b], value[b], 2) for b in range(1024)])
 
+# %% [markdown] id="at-once-trap"
+# It calls `attend` 2048 times. Since `@` and `.mT` work on the last two axes, one call is enough for arrays of the shape $(B, H, T, d_k)$.
+# The shortest way there is one `reshape`.
+#
+# **Predict** whether this agrees with the loop, and which place each of the eight rows of head 0 comes from.
+
+# %% id="at-once-trap-code" tags=["predicted"]
+sides = (side.reshape(1024, 2, 8, 16) for side in (query, key, value))  # (B, H, T, d_k)
+reshaped = attend(*sides).reshape(1024, 8, 32)
+print("the same as the loop:", np.allclose(reshaped, looped, atol=1e-5))
+places = np.arange(8).repeat(32).reshape(1, 8, 32)  # each row holds its place
+print("places of head 0:", places.reshape(1, 2, 8, 16)[0, 0, :, 0])
+
+# %% [markdown] id="at-once-trap-answer" tags=["answer"]
+# The shape fits, but `reshape` keeps the numbers in order, and cuts after every 16. So head 0 gets both halves of the first four places.
+
 # %% [markdown] id="at-once-axes"
-# It calls `attend` 2048 times. The second step calls it once. Since `@` and `.mT` work on the last two axes, we cut the columns into blocks,
-# and swap heads and places:
+# So we cut only the columns, then swap heads and places:
 
 
 # %% id="at-once-code"
@@ -297,12 +316,11 @@ def by_head(side, n_heads):  # (B, T, H d_k)
 z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))  # (1024, 2, 8, 16)
 merged = z.swapaxes(1, 2).reshape(1024, 8, 32)  # side by side again
 print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
+print("places of head 0:", by_head(places, 2)[0, 0, :, 0])
 
 # %% [markdown] id="at-once-swap"
-# It took less than a tenth of the time on one CPU core. Why not reshape to $(B, H, T, d_k)$ directly? The shape fits, but head 0
-# would get all columns of the first four places.
-#
-# The third step makes the projections part of the layer. With `by_head`, this class works in a model of your own:
+# The call took about a tenth of the loop's time on one CPU core. Last, a class for models of your own adds the projections.
+# Which line of `forward` is the first to add up numbers of different heads?
 
 
 # %% id="layer"
@@ -325,7 +343,7 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% [markdown] id="layer-same"
-# With the trained matrices of `two`, it must agree with the second step, and with PyTorch's layer:
+# Only the last, `self.output`. With the matrices of `two`, it must agree with PyTorch's layer:
 
 # %% id="layer-code"
 mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
@@ -333,22 +351,20 @@ sides = (mine.query, mine.key, mine.value)
 for side, weight in zip(sides, theirs.in_proj_weight.chunk(3), strict=True):
     side.weight.data = weight
 mine.output.weight.data = theirs.out_proj.weight
-step_two = theirs.out_proj(torch.tensor(merged).float())
-print("the same as step two:", torch.allclose(mine(x), step_two, atol=1e-5))
 print("the same as PyTorch:", torch.allclose(mine(x), theirs(x, x, x)[0], atol=1e-5))
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# What does a single head contribute to its layer? Every position now has $H$ outputs of width $d_v$, side by side, and $W_O$ maps them back
-# to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block $h$:
+# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`, $W_O$ maps
+# them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block
+# $h$:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 
 # %% [markdown] id="merge-sum"
-# So the layer is a **sum over heads**, and a head is silenced by leaving out its term. If two heads return 3 and 5 at a position, and the
-# rows of $W_O$ are $(1, 0)$ and $(1, 1)$, the layer returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$ there, and without the first head
-# $(5, 5)$.
+# So the layer is a **sum over heads**, and a head is silenced by leaving out its term. If two heads return 3 and 5, and the rows of $W_O$
+# are $(1, 0)$ and $(1, 1)$, the layer returns $3 \cdot (1, 0) + 5 \cdot (1, 1) = (8, 5)$, and $(5, 5)$ without the first.
 
 # %% [markdown] id="silence-turn"
 # **Your turn: silence a head.** {turn}`layer-without-a-head` `np.split(w_output, len(heads))` cuts its
@@ -384,7 +400,7 @@ for silent in (0, 1):
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Head 0 looks at the place before, so without it the colour before is named no better than by chance, and the colour after every time.
+# Head 0 looks at the place before, so without it the colour before is named no better than by chance.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
@@ -409,14 +425,14 @@ for head in range(9):
     print(f"head {head}: before {before:.2f}, first {first:.2f}")
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring. The others give the first token more weight. But weights only show where a head
+# Head 0 looks at the token before, like a head on the ring. The others prefer the first token. But weights only show where a head
 # looks. So we silence it: `model.silenced((16, 0))` is the model without the term of head 0 in layer 16.
 
 # %% [markdown] id="real-copy"
-# At the second "green", the model must find "paper" to go on with the list. We silence no head, then each of the nine by itself and, for
-# control, all but head 0.
+# At the second "green", the model must find "paper" to go on with the list. We silence none, then each head by itself and, for control, all
+# but head 0.
 #
-# **Predict** in which cases the model still repeats the list. (This is a bet.)
+# **Predict** in which cases the model still repeats the list.
 
 # %% id="real-copying" tags=["predicted"]
 others = tuple(range(1, 9))
@@ -427,8 +443,8 @@ for silent in ((), *((head,) for head in range(9)), others):
     print(*(silent or ["none"]), "silent:", written, f"({chance:.3f})")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only without head 0 does the model lose the list. It repeats all of it without any other of the nine, and even with head 0 alone in this
-# layer. Without head 0 the probability of "paper" falls from 0.259 to 0.083, in the other cases to no less than 0.176.
+# Without head 0 the model still writes "paper", with the probability 0.083 instead of 0.259, and then loses the list. It repeats all of it
+# without any other of the nine, and even with head 0 alone in this layer, with no less than 0.176 for "paper".
 
 # %% [markdown] id="real-why"
 # How does it help to look one token back? At "paper", head 0 looks at "green", and what it writes there lets heads of the next layer find
@@ -456,7 +472,7 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
 # %% [markdown] id="real-notice"
 # These copies need head 0 far more than the other eight together.
 #
-# If you have time, try a list of your own, first with `silent = []`: some lists the model does not repeat at all.
+# Can you find a list that the model repeats without head 0? Of the 17 we tried, it repeated four, and lost nine even with `silent = []`.
 
 # %% id="real-own" tags=["live"]
 mine = "dog sun book rain fish tree door milk"  # your list

@@ -5,31 +5,38 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
 # FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 56 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 57 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
-# ## One result, three running times
+# ## A small output, and a bet
 #
-# The course stored how long one CPU thread takes for attention over 4096 positions. *Eager* is the formula step by step,
-# `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# How much memory does one head take for 2000 positions of 16 features? NumPy reports every array that it makes:
 
 # %% id="hook-code"
+import tracemalloc
+
 import numpy as np
 
-from attn_course.lessons.flash.experiments import ROOFLINE
+from attn_course.reference import attention
 
-record = ROOFLINE.load()
-print("features      16   64   128")
-for name in ("eager", "eager_in_use", "sdpa"):
-    times = [record.values(f"{name}_s", d)[:, -1] for d in ("16", "64", "128")]
-    print(f"{name:12}", (1000 * np.median(times, axis=1)).round(), "ms")
+
+def measure(way, *arrays):
+    tracemalloc.start()
+    results = way(*arrays)
+    peak = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return results, peak
+
+
+# %% id="hook-run"
+rng = np.random.default_rng(12)
+Q, K, V = rng.normal(size=(3, 2000, 16))
+output, peak = measure(attention, Q, K, V)
+print(f"output {output.nbytes / 1e6:.1f} MB, memory at the peak {peak:.0f} MB")
 
 # %% [markdown] id="where"
-# Both make the same two matrix products, yet sdpa takes a sixth of eager's time with 16 features, and half of it with 128. Eager stores
-# three tables of 67 MB: the scores, the scaled scores and the weights. Sdpa, as we called it, stores none. Most of the difference goes into
-# getting memory for new tables: *eager_in_use*, which takes eager's steps in tables that were there before, is about 80 ms faster. Our
-# drawing of attention shows the three, each with $T^2$ numbers:
+# One table of $2000 \times 2000$ numbers takes 32 MB, and our `attention` held five of them at once. The machine shows three:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -40,6 +47,9 @@ figures.machine()
 # %% [markdown] id="bytes"
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
 # its denominator needs the whole row of scores before we know a single weight.
+#
+# Make a bet all the same. For 2000 positions, how many MB will your program need at its peak, to compute the output and all gradients?
+# Write your number down. Section {section}`algorithm` measures it.
 
 # %% [markdown] id="row"
 # ## One row: three passes, two, one
@@ -80,8 +90,8 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # %% [markdown] id="blocks"
 # ## Many rows, a block of keys at a time
 #
-# A *block* of keys at a time turns the sums into matrix products. Let the next block bring scores $s_{ij}$, already divided by
-# $\sqrt{d_k}$, and values $v_j$, for several queries $i$. Each query has its own state. The factor $e^{m_i - m'_i}$ moves both sums to the
+# Does this work for many queries, and several keys at once? Let the next *block* of keys bring scores $s_{ij}$, already divided by
+# $\sqrt{d_k}$, and values $v_j$. Each query $i$ has its own state. The factor $e^{m_i - m'_i}$ moves both sums to the
 # new maximum $m'_i$, from which the terms of the block are measured, too:
 #
 # $$\begin{gathered}
@@ -92,7 +102,7 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # We start with $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$, the state of no keys.
 
 # %% [markdown] id="blocks-end"
-# After the last block, each query divides, and joins $m$ and $\ell$ into one number (here without the index $i$):
+# After the last block, each query divides, and joins $m$ and $\ell$ into one number (without the index $i$):
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
@@ -123,8 +133,30 @@ step = ours if my_step is ... else my_step
 # ## Tiles, and what they move
 #
 # A processor has a small fast memory of its own, on the chip, and a large slow one (HBM on an H100). The rows of
-# $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. We keep a tile of $B_q$ queries there, with its states, and
-# let all keys and values pass by in tiles of $B_k$. If their $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
+# $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. A tile of $B_q$ queries stays there, with its states, while
+# all keys and values pass by in tiles of $B_k$. If their $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
+
+
+# %% id="tiles-code"
+def forward(query, key, value, B_q, B_k, step=step):
+    outputs, lses = [], []
+    for i in range(0, len(query), B_q):
+        Q = query[i : i + B_q]  # these queries stay
+        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
+        acc = np.zeros((len(Q), value.shape[1]))
+        for j in range(0, len(key), B_k):
+            K, V = key[j : j + B_k], value[j : j + B_k]  # these pass by
+            S = Q @ K.T / np.sqrt(Q.shape[1])  # (B_q, B_k), soon forgotten
+            m, row_sum, acc = step(m, row_sum, acc, S, V)
+        outputs.append(acc / row_sum)  # the only division
+        lses.append(m + np.log(row_sum))
+    return np.concatenate(outputs), np.concatenate(lses)
+
+
+# %% id="tiles-run"
+Q, K, V = (rng.normal(size=shape) for shape in ((24, 8), (30, 8), (30, 5)))
+output, lse = forward(Q, K, V, B_q=5, B_k=4)  # the last tiles are shorter
+print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-bytes"
 # What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But unless all keys and
@@ -133,35 +165,9 @@ step = ours if my_step is ... else my_step
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
 # \key{tiled-attention-bytes}$$
 
-
-# %% id="tiles-code"
-def forward(query, key, value, B_q, B_k, step=step):
-    outputs, lses = [], []
-    for i in range(0, len(query), B_q):
-        Q = query[i : i + B_q]
-        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
-        acc = np.zeros((len(Q), value.shape[1]))
-        for j in range(0, len(key), B_k):  # the last tile may be shorter
-            K, V = key[j : j + B_k], value[j : j + B_k]
-            S = Q @ K.T / np.sqrt(Q.shape[1])
-            m, row_sum, acc = step(m, row_sum, acc, S, V)
-        outputs.append(acc / row_sum)
-        lses.append(m + np.log(row_sum))
-    return np.concatenate(outputs), np.concatenate(lses)
-
-
-# %% id="tiles-run"
-from attn_course.reference import attention
-
-rng = np.random.default_rng(12)
-Q, K, V = (rng.normal(size=shape) for shape in ((24, 8), (30, 8), (30, 5)))
-output, lse = forward(Q, K, V, B_q=5, B_k=4)
-print("the same as attention:", np.allclose(output, attention(Q, K, V)))
-
 # %% [markdown] id="tiles-long"
-# Take the 4096 positions and 16 features of section {section}`hook`. Plain attention that scales while it
-# multiplies has only two tables, and moves 268 MB to write and read them. One pass over all keys and values moves
-# half a megabyte. **Predict** how many megabytes tiles of 8 queries move.
+# Take 4096 positions with 16 features, and 4 bytes a number. To write and read two tables, the scores and the weights, plain attention
+# moves 268 MB. One pass over all keys and values moves half a megabyte. **Predict** how many megabytes tiles of 8 queries move.
 
 # %% id="tiles-count" tags=["predicted"]
 T, d = 4096, 16
@@ -171,11 +177,13 @@ for B_q in (8, 64, 512):
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
 # All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB, as much as the two tables. So tiles of 8 queries save
-# nothing. Larger ones need fewer passes, so for the bytes $B_q$ should be as large as the fast memory allows. As $B_k$ is not in
-# {eq}`tiled-attention-bytes`, larger tiles of keys save none.
+# nothing, and larger ones need fewer passes.
 
 # %% [markdown] id="tiles-play"
-# Press play. Then put more queries in a tile. Which bar shrinks?
+# Tables cost time, too. Without them, PyTorch's `scaled_dot_product_attention` took a sixth of the time of the formula step by step, at
+# this size on one CPU thread.
+#
+# Press play. Then put more queries in a tile, and then more keys. Which of the two saves bytes?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -183,8 +191,9 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# SmolLM2, the language model of lesson {lesson}`start`, reads one token at a time, so each of the 9 heads in each of its 30 layers asks with
-# one query. Here are its likeliest next tokens, first by its own attention, then by `forward` in every head, with one key in a tile:
+# In our program SmolLM2, the language model of lesson {lesson}`start`, reads one token at a time, so each of the 9 heads in each of its 30
+# layers asks with one query. Here are its likeliest next tokens, first by its own attention, then by `forward` in every head, with one key
+# in a tile:
 
 # %% id="real-load" tags=["live", "hide-input"]
 from functools import partial
@@ -211,11 +220,12 @@ model.attend = my_flash
 print(next_tokens(text))
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Without the model on your machine, the numbers are stored, and the loop is tried on one stored step.)
+# All digits agree. (Without the model on your machine, you see stored answers here, and the next cell prints nothing: bet, and
+# open its answer.)
 #
 # Now we break the step. It gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$, and nothing shrinks. Our
 # three keys would give $(8 + 4 + \frac43) / (1 + 1 + \frac23) = 5$, not 4. **Predict** for how many of four beginnings this bug changes the
-# likeliest next token. Then type a beginning of your own, and bet again.
+# likeliest next token. Then try a beginning of your own: can you find one that gives the bug away?
 
 
 # %% id="real-break" tags=["live", "predicted"]
@@ -240,9 +250,8 @@ model.attend = my_flash  # the right one again
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
 #
-# When a model writes, each head has one query and perhaps thousands of keys. With one tile of queries for each head, most processors of a
-# GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of at least one key, and hands on its finished output
-# $z^{(c)}$ and its $L^{(c)}$.
+# When a model writes, each head has one query, so a single tile, and perhaps thousands of keys. Most processors of a GPU may have nothing
+# to do. Can several share a row? Let each take a part $c$ of at least one *key*, and hand on its finished output $z^{(c)}$ and its $L^{(c)}$.
 
 # %% [markdown] id="parts-merge"
 # Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as
@@ -250,41 +259,45 @@ model.attend = my_flash  # the right one again
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# The factors are the softmax of the $L^{(c)}$. For the first two keys of section {section}`row`, each as a part,
-# $z^{(c)}$ is 8 and 4, and $L^{(c)}$ is 0 and $\ln 3$. So $z = \frac{1}{4} \cdot 8 + \frac{3}{4} \cdot 4 = 5$, as in the one pass. This is
-# *Flash-Decoding* (Dao and others, 2023).
+# The factors are the softmax of the $L^{(c)}$. This is *Flash-Decoding* (Dao and others, 2023).
+#
+# Let the first of two parts have 20 of our 30 keys. **Predict** whether every query gives it two thirds of the weight.
+
+# %% id="parts-run" tags=["predicted"]
+z1, L1 = forward(Q, K[:20], V[:20], B_q=5, B_k=4)
+z2, L2 = forward(Q, K[20:], V[20:], B_q=5, B_k=4)
+L = np.logaddexp(L1, L2)  # ln(e^L1 + e^L2), and large L cannot overflow
+w1, w2 = np.exp(L1 - L), np.exp(L2 - L)
+print("first part, five queries:", w1[:5, 0].round(2))
+print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
+
+# %% [markdown] id="parts-answer" tags=["answer"]
+# No. A part also weighs more if its scores are higher, and these differ from query to query.
 
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
 # Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, and
-# with it any entry of $P$ comes back from its score, without the rest of its row. No exponential overflows, since $s_{ij} \le L_i$:
+# with it any weight comes back from its score, without the rest of its row:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
+#
+# Since $s_{ij} \le L_i$, this power of $e$ cannot overflow.
 
 # %% [markdown] id="backward-scores"
-# Next come the gradients of the scores. As in the papers, $dO$ is the gradient of the output $z$. (Lesson {lesson}`gradients` wrote $dZ$.) What key $j$ *costs* query $i$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. If
-# score $j$ rises, weight $j$ rises at the rate $p_{ij}\, (1 - p_{ij})$, and any other weight $l$ falls at the rate $p_{il}\, p_{ij}$. Each
-# rate counts with the cost of its key:
+# Next come the gradients of the scores. As in the papers, $dO_i$ is the gradient of output $i$, in lesson {lesson}`gradients` $dZ_i$. The
+# *cost* of key $j$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. {eq}`gradient-of-scores` compares it with the mean
+# cost $\delta_i$ of the row:
 #
-# $$dS_{ij} = p_{ij}\, (1 - p_{ij})\, dP_{ij} - \sum_{l \ne j} p_{il}\, p_{ij}\, dP_{il} = p_{ij}\, \Bigl( dP_{ij} - \sum_l p_{il}\, dP_{il} \Bigr)$$
-#
-# This is {eq}`gradient-of-scores`. The last sum is the mean cost $\delta_i$.
-
-# %% [markdown] id="backward-predict"
-# **Predict** $dS$ for our row of three keys, with the weights $\frac16, \frac36, \frac26$ and the values 8, 4, 2, if $dO = 1$.
-
-# %% id="backward-row" tags=["predicted"]
-p, v = np.array([1, 3, 2]) / 6, np.array([8, 4, 2])
-print((p * (v - p @ v)).round(3))
-
-# %% [markdown] id="backward-answer" tags=["answer"]
-# The keys cost 8, 4 and 2, and their mean cost is 4. So $dS = (\frac16 \cdot 4,\; \frac36 \cdot 0,\; \frac26 \cdot (-2)) =
-# (\frac23, 0, -\frac23)$.
+# $$dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i), \qquad \delta_i = \sum_l p_{il}\, dP_{il}$$
 
 # %% [markdown] id="backward-mean"
-# The mean cost is a sum over *all* keys, and a tile has only some. But $\sum_j p_{ij}\, v_j = z_i$, so $\delta_i = dO_i \cdot z_i$,
-# {eq}`score-gradient-against-mixture`: a product of two rows that we have anyway.
+# Take our row once more, with $dO = 1$. The costs are the values, 8, 4 and 2, and their mean is
+# $\frac16 \cdot 8 + \frac36 \cdot 4 + \frac26 \cdot 2 = 4$. So $dS = (\frac23, 0, -\frac23)$: the key with the largest weight gets no push at all.
+#
+# The mean is a sum over *all* keys, and a tile has only some. But we have seen this 4 before: it is the output of the row.
+# Since $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that are
+# here anyway.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -328,11 +341,9 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 # ## The whole algorithm
 #
 # `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. They now meet plain attention, and so
-# does the bug. We measure the memory in use and the errors of the output, $dQ$, $dK$ and $dV$, the largest of each:
+# does the bug. We print the largest error of the output, $dQ$, $dK$ and $dV$.
 
 # %% id="algorithm-run"
-import tracemalloc
-
 from attn_course.reference import attention_backward
 
 
@@ -345,36 +356,31 @@ def tiled(Q, K, V, d_output, step=step):
     return output, *backward(Q, K, V, d_output, output, lse, 64, 64)
 
 
-# %% id="algorithm-compare"
-def compare(T):
+# %% [markdown] id="algorithm-predict"
+# Your bet is due. **Predict** also by what factor the memory of both ways grows for twice as many positions.
+
+# %% id="algorithm-compare" tags=["predicted"]
+ways = {"plain": plain, "tiled": tiled, "no factor": partial(tiled, step=no_factor)}
+for T in (1000, 2000):
     arrays = rng.normal(size=(4, T, 16))  # Q, K, V and dO
     right = plain(*arrays)
-    ways = {"plain": plain, "tiled": tiled, "no factor": partial(tiled, step=no_factor)}
     for name, way in ways.items():
-        tracemalloc.start()  # NumPy reports its memory here
-        results = way(*arrays)
-        peak = tracemalloc.get_traced_memory()[1] / 1e6
-        tracemalloc.stop()
+        results, peak = measure(way, *arrays)
         errors = [np.abs(x - y).max() for x, y in zip(results, right, strict=True)]
-        print(f"{name:9} {peak:6.1f} MB, errors", np.round(errors, 3))
-
-
-compare(950)  # the last tile is shorter
-
-# %% [markdown] id="algorithm-predict"
-# The bug that the next word hid shows in all four arrays. **Predict** the memory of both ways for twice as many positions.
-
-# %% id="algorithm-longer" tags=["predicted"]
-compare(1900)
+        print(f"{T} {name:9} {peak:6.1f} MB, errors", np.round(errors, 3))
 
 # %% [markdown] id="algorithm-answer" tags=["answer"]
 # Plain attention needs four times as much, because its tables have $T^2$ numbers. In tiles, a position adds only the 64 numbers of its four
-# results and its $L$, which is 0.5 MB for 950 positions. The other 0.2 MB belong to the tiles, whatever the length.
+# results and its $L$, which is 0.5 MB for 1000 positions. The other 0.2 MB belong to the tiles, whatever the length.
 
 # %% [markdown] id="limits"
-# All this needs only NumPy, so take it with you. **Limits:** all $T_q T_k$ scores are still computed. A causal mask (lesson
-# {lesson}`masking`) is missing: it would put $-\infty$ into $S$, which works if every query sees a key of its first tile. And NumPy cannot
-# say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
+# The bug that the next word mostly hid shows in all four arrays. And at 2000 positions, your program needs less than a hundredth of the
+# memory. It is plain NumPy: take it with you.
+#
+# **Limits:** all $T_q T_k$ scores are still computed. A causal mask (lesson {lesson}`masking`) is missing. It would put $-\infty$ into $S$,
+# which works if every query sees a key of the first tile of keys, as for $T_q = T_k$, where all see key 1. Otherwise
+# $-\infty - (-\infty)$ gives nan. And NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels`
+# writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -401,6 +407,22 @@ verify_lesson("flash")
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
+#
+# The course stored how long one CPU thread takes over 4096 positions. *Eager* is the formula step by step,
+# `(Q @ K.T * scale).softmax(-1) @ V`, and *eager_in_use* does the same steps, but writes into tables that were allocated before the clock
+# started. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+
+# %% id="roof-times"
+from attn_course.lessons.flash.experiments import ROOFLINE
+
+record = ROOFLINE.load()
+print("features      16   64   128")
+for name in ("eager", "eager_in_use", "sdpa"):
+    times = [record.values(f"{name}_s", d)[:, -1] for d in ("16", "64", "128")]
+    print(f"{name:12}", (1000 * np.median(times, axis=1)).round(), "ms")
+
+# %% [markdown] id="roof-bytes"
+# Most of the difference goes into getting memory for new tables. The rest may be bytes.
 #
 # Make the scores, the weights and the output in three steps, each of which reads its inputs from memory and writes its result back. Then
 # $Q$, $K$, $V$ and the output move once, and each table is written and read. With $b$ bytes for a number:
@@ -447,7 +469,7 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are times of the first cell. With tables that were there before, eager is still about 20 ms slower than sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
+# These are the times above. With tables that were there before, eager is still about 20 ms slower than sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
 # 20 ms go was measured: we assume that each step reads its inputs and writes its result, and that sdpa moves each input once. (It stores no
 # tables, as its inputs have four axes: batch, head, position, feature.) All four
 # points lie below the roof, whose rates are those of a copy and of one product of matrices. A program faster than these could lie above it.

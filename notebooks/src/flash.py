@@ -36,7 +36,8 @@ output, peak = measure(attention, Q, K, V)
 print(f"output {output.nbytes / 1e6:.1f} MB, memory at the peak {peak:.0f} MB")
 
 # %% [markdown] id="where"
-# One table of $2000 \times 2000$ numbers takes 32 MB, and our `attention` held five of them at once. The machine shows three:
+# One table of $2000 \times 2000$ numbers takes 32 MB, and our `attention` held five of them at once, with those that NumPy makes on the
+# way. The machine shows three:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -148,7 +149,7 @@ def forward(query, key, value, B_q, B_k, step=step):
             K, V = key[j : j + B_k], value[j : j + B_k]  # these pass by
             S = Q @ K.T / np.sqrt(Q.shape[1])  # (B_q, B_k), soon forgotten
             m, row_sum, acc = step(m, row_sum, acc, S, V)
-        outputs.append(acc / row_sum)  # the only division
+        outputs.append(acc / row_sum)  # the softmax divides only here
         lses.append(m + np.log(row_sum))
     return np.concatenate(outputs), np.concatenate(lses)
 

@@ -6,7 +6,7 @@
 # on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 52 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 56 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -19,7 +19,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 
 # %% [markdown] id="hook"
 # Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. Fair
-# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root, at the widths 64, 256 and 1024.
+# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root at three widths.
 # **Place your bet now**: a formula in $d_k$, or a constant such as 8. First: what does the division do to a row of scores?
 
 # %% [markdown] id="one-row"
@@ -29,7 +29,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 # $(0, 0, 0, 0)$. The dot products are 8 and 0, and divided by $\sqrt{d_k} = \sqrt 4 = 2$ they are 4 and 0.
 
 # %% [markdown] id="leads"
-# Divided by 2, "cat" leads "because" by 4 and has $e^4 \approx 55$ times the weight of "because". Not divided, "cat" leads by 8 and has
+# Divided by 2, "cat" leads "because" by 4 and has $e^4 \approx 55$ times the weight of "because". Not divided, it leads by 8 and has
 # $e^8 \approx 2981$ times the weight. In general two scores of one row give $w_j / w_l = e^{s_j - s_l}$, so the softmax sees nothing but
 # **leads**, the differences of two scores in one row. Between the dot products and the softmax stands the division:
 
@@ -40,8 +40,7 @@ from attn_course.lessons.scaling import figures
 figures.machine()
 
 # %% [markdown] id="chance"
-# "Cat" deserves its lead. But before training queries and keys are random. How large are the leads that chance hands out? They are what a
-# divisor has to hold down.
+# "Cat" deserves its lead. But before training, queries and keys are random. How large are the leads that chance hands out?
 
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
@@ -62,21 +61,22 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0: 20 away for $d_k = 400$, and 30 for 900. In a row, which holds one query and many
-# keys, it is much the same (section {section}`matrices`):
+# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same (section
+# {section}`matrices`):
 
 # %% id="usual-code"
 import numpy as np
 
+from attn_course import check  # for your turns
+
 rng = np.random.default_rng(5)
-for d_k in (400, 900):
+for d_k in (400, 900):  # try a width of yours
     query, key = rng.normal(size=(2, 1000, d_k))
     variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
-figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="usual-after"
-# So at the width $d_k$ chance spreads the dot products of a row by about $\sqrt{d_k}$. There is the root.
+# There is the root: chance spreads the dot products of a row by about $\sqrt{d_k}$.
 
 # %% [markdown] id="scale"
 # ## The scale
@@ -114,18 +114,19 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% [markdown] id="slow"
 # ## Or nothing at all?
 #
-# A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only its start and its
-# training can differ. We train both from the start, on one small task.
+# A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only start and training
+# can differ. We train both on one small task.
 
 # %% [markdown] id="trial-task"
-# Each example has 16 items, with random features and a value. The layer gets the features of one item, turned by an orthogonal matrix
-# that is the same in all examples, and should output this item's value. So it has to undo the matrix. We train only $W_Q$ and $W_K$, by
-# plain gradient steps on half the squared error; the values pass through as they are. The layer has learnt the task when more than 90 % of
-# 512 new queries *find* their item, that is, give it the largest score.
-#
-# Leave the two cells of helpers folded: `gradients` gives the slopes of this loss along the scores, and `slopes_of` those along
-# $W_Q W_K^\top$.
+# In each example 16 items hang in a cloakroom. A guest describes one of them, always in the same foreign language:
 
+# %% id="trial-drawing"
+figures.task()
+
+# %% [markdown] id="trial-rules"
+# Features and values are random, and the language turns features by an orthogonal matrix. We train only $W_Q$ and $W_K$, by plain
+# gradient steps on half the squared error of the output. The task is learnt when more than 90 % of 512 new guests *find* their item, that is, give it
+# the largest score. Leave the two cells of helpers folded.
 
 # %% id="trial-examples" tags=["hide-input"]
 from attn_course.reference import softmax
@@ -167,46 +168,40 @@ def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
 def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
     rng, turn, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
     x_new, items_new, _ = examples(rng, turn, 512)
-    shares = []  # of new queries that find their item, before each step
-    for _ in range(101):  # at most 100 steps
+    for step in range(100):
         product = w_query @ w_key.T  # (16, 16)
-        shares.append(share_found(product, x_new, items_new))
-        if shares[-1] > 0.9:
-            break
+        if share_found(product, x_new, items_new) > 0.9:
+            return step  # so many steps were needed
         x, items, values = examples(rng, turn, 32)
         scores = dots_of(x @ product, items) / divisor  # (32, 16)
         g = change(gradients(scores, values))  # slopes along the scores
         move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
-    return shares
-
+    return 100  # at most
 
 # %% [markdown] id="trial-starts"
-# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes. How many times as long
-# does it take without the division? Make a guess.
+# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes. Guess how many times as
+# long it takes without the division.
 
 
 # %% id="delay-code"
 sizes = 0.05 * 2.0 ** np.arange(8)  # of a step, up to 6.4
 
 
-def trial(divisor, change=lambda g: g):
-    tried = [[train(divisor, size, n, 64, change) for size in sizes] for n in range(9)]
-    return [min(runs, key=len) for runs in tried]  # of each start the quickest
+def trial(divisor, change=lambda g: g):  # of nine starts, each with its best size
+    starts = range(9)
+    return [min(train(divisor, size, n, 64, change) for size in sizes) for n in starts]
 
 
-def steps(runs):
-    return [len(shares) - 1 for shares in runs]
-
-
-layers = {"with the root": trial(8), "without": trial(1)}
-for name, runs in layers.items():
-    print(f"{name:13s} steps", *steps(runs))
+print("with the root: steps", *trial(8))
+print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, and the smallest or the largest of the eight
-# was never faster than all others. So a factor common to all gradients is not the cause. What costs the other 24 steps? Vaswani et al.
-# (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small are they?
+# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, and the best was never only at an end of the
+# range, so no size outside it should help. A factor common to all gradients would only be a different step size, so it is not the cause.
+#
+# What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has
+# extremely small gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
@@ -219,7 +214,7 @@ for name, runs in layers.items():
 # very sure of a wrong key teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
-# Now 2000 random queries meet 16 random keys each, with $d_k = 64$ and values of four random numbers. **Predict** what is left of the mean
+# Now 2000 random queries meet 16 random keys each, with $d_k = 64$. **Predict** what is left of the mean
 # length of $g$ without the division: two thirds, a tenth, or a hundredth?
 
 
@@ -259,18 +254,15 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# Now the layer without the root is trained once more, with your function as the `change` of the loop. So is the layer with the root, as a
-# control. **Predict** how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
+# Now both layers are trained once more, with your function as the `change` of the loop. The one with the root is the control. **Predict** how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
     from attn_course.lessons.scaling.tasks_turns import lifted as my_lift
 
-equal = {"without": trial(1, my_lift), "with the root": trial(8, my_lift)}
-for name, runs in equal.items():
-    print(f"equal lengths, {name:13s} mean {np.mean(steps(runs)):.1f} steps")
-# a line for each start; that of the middle start is thick
-figures.trainings(layers | {"without, equal lengths": equal["without"]})
+for name, divisor in (("without:      ", 1), ("with the root:", 8)):
+    needed = trial(divisor, my_lift)
+    print(name, "steps", *needed, f"  mean {np.mean(needed):.1f}")
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # Most of it: 19 of the 24 steps, or four fifths. The control saves less than one step.
@@ -282,70 +274,69 @@ figures.trainings(layers | {"without, equal lengths": equal["without"]})
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
 #
-# Put your bet in the place of 8. All steps have the size 3.2. This makes the root the favourite: in the trial it was never faster with
-# another size.
-
+# Put your bet in the place of 8. All steps have the size 3.2, which makes the root the favourite: in the trial, at the width 64, no other
+# size made it faster.
 
 # %% id="by-d-k-bet"
-def race(divisor_at, size_at=lambda d_k: 3.2):
+from attn_course.lessons.scaling import figures
+
+
+def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
+    needed = {}  # of each width the steps from three starts
     for d_k in (64, 256, 1024):
         divisor, size = divisor_at(d_k), size_at(d_k)
-        runs = [train(divisor, size, seed, d_k) for seed in range(3)]
-        print(f"    d_k = {d_k:4d}   steps until learnt", *steps(runs))
+        needed[d_k] = [train(divisor, size, seed, d_k) for seed in range(3)]
+    return needed
 
 
-print("the root")
-race(np.sqrt)
-print("my bet")
-race(lambda d_k: 8)  # put yours in its place
+bet = race(lambda d_k: 8)  # put yours in its place
+figures.races({"the root": race(np.sqrt), "my bet": bet, "d_k": race(lambda d_k: d_k)})
 
 # %% [markdown] id="by-d-k-move"
-# What decides the race? With a divisor $u$, chance spreads the scores by about $r = \sqrt{d_k} / u$. And how far does a step of training
-# move a score $s_j = q \cdot k_j / u$? Let $g_j$ be the slope of the loss along this one score. A plain gradient step of size $\eta$ takes
-# $\eta\, g_j\, k_j / u$ from $q$. So $s_j$ falls by
+# The root stays low at all widths. Divided by the constant 8, the layer needs ever more steps, and divided by $d_k$ nearly twice as many at
+# each four times the width. Why twice?
+#
+# With a divisor $u$, chance gives leads of about $r = \sqrt{d_k} / u$. And how far does training move a score $s_j = q \cdot k_j / u$? Let
+# $g_j$ be the slope of the loss along this one score. A plain gradient step of size $\eta$ takes $\eta\, g_j\, k_j / u$ from $q$. So $s_j$
+# falls by
 #
 # $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
 #
 # because $k_j \cdot k_j$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
 
 # %% [markdown] id="by-d-k-predict"
-# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. The root keeps both. With the constant 8, leads are 4 times as large at 1024
-# as at 64, and steps go 16 times as far. What does $r$ do for your bet?
-#
-# With $u = d_k$, at four times the width a step moves a score a quarter as far, but the leads of chance, which the layer has to overcome, are
-# half as large. **Predict** what becomes of the number of steps at four times the width.
-
-# %% id="by-d-k-code" tags=["predicted"]
-race(lambda d_k: d_k)
-
-# %% [markdown] id="by-d-k-answer" tags=["answer"]
-# It nearly doubles, from 22 to 42 to 79 on average: each step goes a quarter as far, on half the way.
+# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. With $u = d_k$, at four times the width, leads are half as large and steps
+# go a quarter as far, so twice as many are needed. With the constant 8, leads are 4 times as large at 1024 as at 64, and steps go 16
+# times as far. What does $r$ do for your bet?
 
 # %% [markdown] id="by-d-k-rescue"
-# **Save $d_k$.** A step of size $\eta$ moves a score by about $\eta / d_k$, and the leads are about $1 / \sqrt{d_k}$. With which $\eta$, as a
-# formula in $d_k$, does the layer need about 5 steps at all three widths?
+# **Save $d_k$.** A step of size $\eta$ now moves a score by about $\eta\, g_j / d_k$, and the leads are about $1 / \sqrt{d_k}$. With which
+# $\eta$, as a formula in $d_k$, does the layer need about 5 steps at all three widths?
 
 # %% id="by-d-k-rescue-code"
-race(lambda d_k: d_k, lambda d_k: 25.6)  # good at 64 only: put yours in its place
+print(race(lambda d_k: d_k, lambda d_k: 25.6))  # good at 64 only: put yours here
 
 # %% [markdown] id="by-d-k-repair"
 # <details><summary>Our step size</summary>
 #
-# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. The next cell tries it. (With $0.4\, d_k$ it takes no more steps.)
+# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. (With $0.4\, d_k$ it takes no more steps.)
 #
 # </details>
 
 # %% id="by-d-k-repaired" tags=["hide-input"]
-print("divided by d_k, with our step size")
-race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k))
+print("our step size:", race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
 
 # %% [markdown] id="by-d-k-verdict"
 # So nothing is wrong here with $d_k$ if the step size grows with the width. But **with plain gradient steps, and one step size for all
-# widths, only a multiple of the root keeps both the start and the first steps as they are.** (With Adam no divisor keeps both, as section
-# {section}`measured` shows.)
+# widths, only a multiple of the root keeps both the start and the first steps as they are.**
+#
+# And with Adam, which trains most language models? Its first step moves a score in proportion to $d_k / u$. So this step wants $d_k$, the
+# start still wants the root, and no divisor serves both (section {section}`measured`).
 
-# %% id="verify-lesson"
-verify_lesson("scaling")
+# %% [markdown] id="back-to-the-model"
+# **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for, and perplexities of 1579 to 3046 show how much that
+# hurts. They do not show that it needs the division: with each $W_Q$ divided by 8, it would read as before. What the root is
+# worth shows in training, and there we have one small task.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -356,10 +347,13 @@ verify_lesson("scaling")
 # | the scale; the same assumption, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | other deviations; entries independent, mean 0, {eq}`score-variance-from-deviations` | {key}`score-variance-from-deviations` |
 
+# %% id="verify-lesson"
+verify_lesson("scaling")
+
 # %% [markdown] id="summary"
 # ## Summary
 #
-# Why the root? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. So, with independent entries of mean
+# Why the root? A random dot product, like Pearson's man, gets about $\sqrt{d_k}$ far in $d_k$ steps. So, with independent entries of mean
 # 0 and variance 1, the root gives scores of variance 1 whatever the width, and a first plain gradient step of the same size and slope moves
 # them about equally far. Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took
 # several times the steps on our one task, and most of this delay was won back once all queries of a step got gradients of equal length.
@@ -540,7 +534,7 @@ controls = {
     "root, muted": (8, lambda g: g * (np.arange(len(g)) % 4 == 0)[:, None]),
 }
 for name, (divisor, change) in controls.items():
-    needed = steps(trial(divisor, change))
+    needed = trial(divisor, change)
     print(f"{name:13s} mean {np.mean(needed):4.1f} ({min(needed)} to {max(needed)})")
 
 # %% [markdown] id="controls-answer"

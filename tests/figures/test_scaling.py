@@ -10,24 +10,33 @@ from playwright.sync_api import expect
 
 from attn_course.lessons.scaling import figures
 from attn_course.reference import dot_scores, scaled_dot_scores, softmax, softmax_jacobian
+from tests.figures.diagrams import assert_sound_diagram, svg_of
 from tests.figures.support import Pictures, card_html, rows_of_card
 
+RACED = {"the root": {64: [4, 4, 3], 1024: [3, 3, 3]}, "d_k": {64: [20, 22, 21], 1024: [100, 79, 75]}}
 DRAWN = [
-    (
-        partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),
-        ["3 random walks of 4 steps", "2 of the walks end between them."],
-    ),
-    (
-        partial(figures.trainings, {"one": [[0.1, 0.95], [0.1, 0.5, 0.92], [0, 0.91]], "two": [[0, 0.1, 0.2, 0.93]]}),
-        ["from 3 starts of each layer", "one, after 1 to 2 steps; two, after 3 to 3 steps."],
-    ),
+    (partial(figures.races, RACED), ["at the widths 64, 1024.", "the root: 3.7, 3.0; d_k: 21.0, 84.7."]),
 ]
 REFUSED = [
-    (partial(figures.walks, [0.1, 0.9]), "paths must have 2 axes"),
-    (partial(figures.trainings, {}), "layers must hold 1 to 4 of them; got 0"),
+    (partial(figures.races, {}), "runs must hold 1 to 4 divisors; got 0"),
 ]
 
-TestPictures = Pictures
+
+class TestPictures(Pictures):
+    at_most = 22_000
+
+
+def test_the_task_leads_from_the_right_item_to_all_items(shown):
+    def draw():
+        shown.clear()
+        figures.task()
+        return shown[0]
+
+    assert_sound_diagram(draw)
+    drawn = draw()
+    assert len(drawn.html) <= 22_000
+    lines = [line for line in svg_of(drawn).iter("path") if "attn-weights" in line.get("style", "")]
+    assert len(lines) == 16, "one to each item"
 
 
 # ---- the card

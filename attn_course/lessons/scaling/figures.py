@@ -1,62 +1,77 @@
-"""Figures of the lesson scaling: how far scores are spread, and how fast layers learn with them."""
+"""Figures of the lesson scaling: what 64 queries make of 64 keys, a task for a layer, and a race of divisors on it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, label_ends
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.drawing import label_ends
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES
+from attn_course.figures.ticks import double
+from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
+ITEMS, MOST_STEPS = 16, 100  # of the lesson's task and its training
 
 
-def walks(paths: ArrayLike) -> None:
-    """Show random walks, and the root of the number of steps on both sides.
-
-    `paths` (n, steps): where each walk is after each step.
-    """
-    table = as_numbers("paths", paths, 2)
-    steps = np.arange(1, table.shape[1] + 1)
-    root = np.sqrt(steps)
-    inside = int((np.abs(table[:, -1]) <= root[-1]).sum())
-    alt = (
-        f"{len(table)} random walks of {len(steps)} steps, which spread ever more slowly. Two curves mark the root of the number of steps, "
-        f"above 0 and below; {inside} of the walks end between them."
+def task() -> None:
+    """Show one example of the task: a guest's item, described in a foreign language, and what finds it among 16 items."""
+    drawing = Diagram("cloakroom", 656, 206)
+    at = [133 + 33 * place for place in range(ITEMS)]
+    for place, x in enumerate(at):
+        lit = place == 0
+        drawing.box(Area(x, 24, 26, 26), role="value", lit=lit)
+        drawing.matrix((x, 76), 4, 2, cell=10, role="key", lit=lit)
+    for y, name in ((29, "values"), (81, "16 items"), (183, "one guest")):
+        drawing.text((52, y), name)
+    turned = drawing.box(Area(at[0], 178, 56, 34), "turn")
+    drawing.arrow((at[0] - 5, 98), (at[0] - 5, turned.top[1]))
+    query = drawing.box(Area(256, 178, 90, 34), "query", role="query")
+    drawing.arrow(turned.right, query.left)
+    learnt = drawing.box(Area(430, 178, 144, 34), "W_Q, W_K", symbol=True)
+    drawing.text((512, 183), "learnt", anchor="start")
+    drawing.arrow(query.right, learnt.left)
+    for place, x in enumerate(at):
+        drawing.wire(learnt.top, (x + 6 if place == 0 else x, 98), weight=0.3 if place == 0 else 0.0)
+    told = "The guest's item comes turned. The layer should give all weight to it, and so hand out its value."
+    publish_diagram(
+        drawing.finish(
+            title="One guest and sixteen items",
+            caption=told,
+            alt=f"{ITEMS} items in a row, each with its features and, above them, its value. The features of one item go through a box "
+            f"named turn and become the query; W_Q and W_K, which are learnt, compare it with all items. {told}",
+        )
     )
-    with picture(title="A random walk gets about as far as the root of the number of its steps", alt=alt, height=3.4) as (ax,):
-        every = max(1, len(steps) // 128)  # what a figure of this width can show
-        ax.plot(steps[::-every][::-1], table[:, ::-every][:, ::-1].T, color=NEUTRAL_STYLES[1][0], linewidth=0.8)
-        for side in (root, -root):
-            ax.plot(steps, side, color=INK, linewidth=2.4, linestyle="--")
-        ax.annotate("√$d_k$", (steps[-1], root[-1]), xytext=(5, 0), textcoords="offset points", color=INK, va="center")
-        ax.set(xlabel=r"entries counted so far, up to $d_k$", ylabel=r"$q \cdot k$ so far", xlim=(0, len(steps)))
 
 
-def trainings(layers: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """Show how the share of found items grows with the steps, in one line for each start; the middle start has the thick one.
+def races(runs: Mapping[str, Mapping[int, Sequence[int]]]) -> None:
+    """Show how many steps each divisor needs at each width: a dot for each start, and a line through the means.
 
-    `layers`: for each layer and start the shares before the steps. Raises ValueError if there are no layers or more than four.
+    `runs`: by name of the divisor and width the steps of some starts; 100 is the most. Raises ValueError if there are no divisors or
+    more than four.
     """
-    if not 0 < len(layers) <= len(NEUTRAL_STYLES):
-        raise ValueError(f"layers must hold 1 to {len(NEUTRAL_STYLES)} of them; got {len(layers)}")
-    ordered = {name: sorted(starts, key=len) for name, starts in layers.items()}
-    said = "; ".join(f"{name}, after {len(starts[0]) - 1} to {len(starts[-1]) - 1} steps" for name, starts in ordered.items())
-    count = len(next(iter(ordered.values())))
-    alt = f"The share of queries that find their item, by step, from {count} starts of each layer, until it is more than 90 %: {said}."
-    with picture(title="Equal lengths win back most of the delay", alt=alt, height=3.7) as (ax,):
-        ax.axhline(0.9, color=INK, linestyle=":", linewidth=1.4)
-        for (name, starts), (colour, dashes) in zip(ordered.items(), NEUTRAL_STYLES, strict=False):
-            middle = len(starts) // 2
-            for shares in (*starts[:middle], *starts[middle + 1 :]):
-                ax.plot(shares, color=colour, linewidth=0.8, alpha=0.6)
-            ax.plot(starts[middle], color=colour, linestyle=dashes, linewidth=2.6, label=name)
-        room = 1.45 * max(len(starts[len(starts) // 2]) for starts in ordered.values())  # so that each name stands above its line
-        ax.set(xlabel="step", ylabel="found", xlim=(0, room), ylim=(0, 1), yticks=[0, 0.5, 0.9], yticklabels=["0", "50 %", "90 %"])
+    if not 0 < len(runs) <= len(NEUTRAL_STYLES):
+        raise ValueError(f"runs must hold 1 to {len(NEUTRAL_STYLES)} divisors; got {len(runs)}")
+    means = {name: {width: float(np.mean(steps)) for width, steps in found.items()} for name, found in runs.items()}
+    said = "; ".join(f"{name}: {', '.join(number(mean, 1) for mean in found.values())}" for name, found in means.items())
+    widths = np.array([*next(iter(runs.values()))], dtype=float)
+    alt = f"Steps until learnt, at most {MOST_STEPS}, on average at the widths {', '.join(f'{width:g}' for width in widths)}. {said}."
+    with picture(title="How many steps each divisor needs as the width grows", alt=alt, height=3.6) as (ax,):
+        ax.axhline(MOST_STEPS, color=INK, linestyle=":", linewidth=1.4)
+        for (name, found), (colour, dashes) in zip(runs.items(), NEUTRAL_STYLES, strict=False):
+            for width, steps in found.items():
+                ax.plot([width] * len(steps), steps, "o", color=colour, markersize=4.5, alpha=0.6, markeredgecolor="none", clip_on=False)
+            label = name.replace("d_k", "$d_k$")
+            ax.plot(widths, [*means[name].values()], color=colour, linestyle=dashes, linewidth=2.6, label=label, clip_on=False)
+        ax.set_yscale("log", base=2)
+        ax.set(xlabel="width $d_k$", ylabel="steps until learnt", ylim=(2, 112), yticks=[2, 4, 8, 16, 32, 64, MOST_STEPS])
+        ax.set_yticklabels(["2", "4", "8", "16", "32", "64", "limit"])
+        ax.minorticks_off()
+        double(ax, widths)
         label_ends(ax)
 
 

@@ -12,7 +12,7 @@
 # %% id="hook-model"
 from attn_course.lessons.scaling.experiments_smollm2 import SMOLLM2
 
-# stored: four texts, read as it is, and with all scores times 8: division undone
+# stored: perplexity of four texts, as the model is, and with all scores times 8
 real = SMOLLM2.load()
 for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
@@ -125,8 +125,8 @@ figures.task()
 
 # %% [markdown] id="trial-rules"
 # Features and values are random, and the language turns features by an orthogonal matrix. We train only $W_Q$ and $W_K$, by plain
-# gradient steps on half the squared error of the output. The task is learnt when more than 90 % of 512 new guests *find* their item, that is, give it
-# the largest score. Leave the two cells of helpers folded.
+# gradient steps on half the squared error of the output. The task is learnt when more than 90 % of 512 new guests *find* their item, that
+# is, give it the largest score. Leave the two cells of helpers folded.
 
 # %% id="trial-examples" tags=["hide-input"]
 from attn_course.reference import softmax
@@ -180,8 +180,7 @@ def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
     return 100  # at most
 
 # %% [markdown] id="trial-starts"
-# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes. Guess how many times as
-# long it takes without the division.
+# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes:
 
 
 # %% id="delay-code"
@@ -197,8 +196,8 @@ print("with the root: steps", *trial(8))
 print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. Each start had its best step size, and the best was never only at an end of the
-# range, so no size outside it should help. A factor common to all gradients would only be a different step size, so it is not the cause.
+# On average it takes 4 steps with the root, and 28 without. No start was fastest only with the smallest or the largest size, so none
+# outside the range should help. A factor common to all gradients would only be a different step size, so it is not the cause.
 #
 # What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has
 # extremely small gradients." How small are they?
@@ -254,7 +253,8 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# Now both layers are trained once more, with your function as the `change` of the loop. The one with the root is the control. **Predict** how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
+# Now both layers are trained once more, with your function as the `change` of the loop. The one with the root is the control. **Predict**
+# how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
@@ -293,8 +293,8 @@ bet = race(lambda d_k: 8)  # put yours in its place
 figures.races({"the root": race(np.sqrt), "my bet": bet, "d_k": race(lambda d_k: d_k)})
 
 # %% [markdown] id="by-d-k-move"
-# The root stays low at all widths. Divided by the constant 8, the layer needs ever more steps, and divided by $d_k$ nearly twice as many at
-# each four times the width. Why twice?
+# The root stays low at all widths. Divided by the constant 8, the layer needs ever more steps, and divided by $d_k$ nearly twice as many
+# each time the width grows fourfold. Why twice?
 #
 # With a divisor $u$, chance gives leads of about $r = \sqrt{d_k} / u$. And how far does training move a score $s_j = q \cdot k_j / u$? Let
 # $g_j$ be the slope of the loss along this one score. A plain gradient step of size $\eta$ takes $\eta\, g_j\, k_j / u$ from $q$. So $s_j$
@@ -305,9 +305,10 @@ figures.races({"the root": race(np.sqrt), "my bet": bet, "d_k": race(lambda d_k:
 # because $k_j \cdot k_j$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
 
 # %% [markdown] id="by-d-k-predict"
-# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. With $u = d_k$, at four times the width, leads are half as large and steps
-# go a quarter as far, so twice as many are needed. With the constant 8, leads are 4 times as large at 1024 as at 64, and steps go 16
-# times as far. What does $r$ do for your bet?
+# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. With $u = d_k$, at four times the width, leads are half as large and
+# steps go a quarter as far, so twice as many are needed. With the constant 8, steps go 16 times as far at 1024 as at 64, and leads are 4
+# times as large, which costs as in section {section}`slow`: even with $\eta = 25.6 / \sqrt{d_k}$, where steps go only 4 times as far, 11
+# are needed at 1024, not 28. What does $r$ do for your bet?
 
 # %% [markdown] id="by-d-k-rescue"
 # **Save $d_k$.** A step of size $\eta$ now moves a score by about $\eta\, g_j / d_k$, and the leads are about $1 / \sqrt{d_k}$. With which
@@ -319,7 +320,8 @@ print(race(lambda d_k: d_k, lambda d_k: 25.6))  # good at 64 only: put yours her
 # %% [markdown] id="by-d-k-repair"
 # <details><summary>Our step size</summary>
 #
-# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. (With $0.4\, d_k$ it takes no more steps.)
+# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. (With $0.4\, d_k$ it takes even fewer, 3 at 1024: the steps then keep their
+# length, while the leads shrink.)
 #
 # </details>
 
@@ -330,13 +332,13 @@ print("our step size:", race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
 # So nothing is wrong here with $d_k$ if the step size grows with the width. But **with plain gradient steps, and one step size for all
 # widths, only a multiple of the root keeps both the start and the first steps as they are.**
 #
-# And with Adam, which trains most language models? Its first step moves a score in proportion to $d_k / u$. So this step wants $d_k$, the
-# start still wants the root, and no divisor serves both (section {section}`measured`).
+# And with Adam, which trains most language models? At one step size its first step moves a score in proportion to $d_k / u$. So this step
+# wants $d_k$, the start still wants the root, and no divisor serves both (section {section}`measured`).
 
 # %% [markdown] id="back-to-the-model"
-# **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for, and perplexities of 1579 to 3046 show how much that
-# hurts. They do not show that it needs the division: with each $W_Q$ divided by 8, it would read as before. What the root is
-# worth shows in training, and there we have one small task.
+# **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for, and perplexities of 1579 to 3046 show how much
+# that hurts. They do not show that it needs the division: with each $W_Q$ divided by 8, it would read as before. What the root is worth
+# shows in training, and there we have one small task.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -364,9 +366,9 @@ verify_lesson("scaling")
 # %% [markdown] id="matrices"
 # ## Deeper: which assumption does the root need?
 #
-# **Within a row** less is needed. Fix one query $q$, and draw its keys from one distribution that does not depend on $q$, with uncorrelated
-# entries of variance $\sigma_k^2$. (Their means add one number to the whole row, which changes no lead.) The term $q_i k_i$ has the variance
-# $q_i^2\, \sigma_k^2$, so over the keys of this query,
+# **Within a row** less is needed. Fix one query $q$, and draw its keys from one distribution that does not depend on $q$, with
+# uncorrelated entries of variance $\sigma_k^2$. (Their means add one number to the whole row, which changes no lead.) The term $q_i k_i$
+# has the variance $q_i^2\, \sigma_k^2$, so over the keys of this query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \label{row-variance-by-query}$$
 #
@@ -378,9 +380,10 @@ verify_lesson("scaling")
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
-# The first part is the mean. In a product of two different ones of the others $\tilde q$ or $\tilde k$ stands only once, as a factor of mean 0 that is
-# independent of the rest. So their mean squares add up. With the covariances $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $S_k$, the
-# first of these is $\sum_{i,\,j} (S_q)_{ij} (S_k)_{ij} = \mathrm{tr}(S_q S_k)$, and
+# The first part is the mean. In a product of two different ones of the others $\tilde q$ or $\tilde k$ stands only once, as a factor of
+# mean 0 that is independent of the rest. So their mean squares add up. With the covariances
+# $(S_q)_{ij} = \mathbb{E}[\tilde q_i \tilde q_j]$ and $S_k$, the first of these is
+# $\sum_{i,\,j} (S_q)_{ij} (S_k)_{ij} = \mathrm{tr}(S_q S_k)$, and
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 
@@ -396,8 +399,8 @@ check("correlated-entries-variance", my_variance_formula)
 # $\rho \cdot \rho$, so $v = d_k + d_k (d_k - 1)\, \rho^2$.
 
 # %% [markdown] id="kurtosis"
-# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$. That is
-# why **muP**, a set of rules for widening a model, divides by $d_k$ (Yang et al., 2022); we have not tried it.
+# If each $q_i$ has the covariance $\gamma$ with its $k_i$, as training may make it, the mean of $q \cdot k$ grows by $d_k\, \gamma$. That
+# is why **muP**, a set of rules for widening a model, divides by $d_k$ (Yang et al., 2022); we have not tried it.
 #
 # Independent normal entries make no normal scores, for large ones are more frequent. With $q$ fixed the fourth moment is $3 \|q\|^4$, and
 # $\mathbb{E}[\|q\|^4] = 3\,d_k + d_k (d_k - 1)$. So this ratio is more than the 3 of a normal curve:
@@ -407,8 +410,8 @@ check("correlated-entries-variance", my_variance_formula)
 # %% [markdown] id="own"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
-# Let queries have 16 independent normal entries of variance 1, and keys entries of mean 1 and deviation 0.2. **Predict** the variance of all
-# scores, and that within a row.
+# Let queries have 16 independent normal entries of variance 1, and keys entries of mean 1 and deviation 0.2. **Predict** the variance of
+# all scores, and that within a row.
 
 # %% id="spot-total-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
@@ -502,16 +505,16 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="qk-norm"
-# So the division does not hold the variance at 1. **QK-norm** makes a score a cosine times a fixed factor, so that it is at most $\sqrt{d_k}$,
-# whatever the matrices do:
+# So the division does not hold the variance at 1. **QK-norm** makes a score a cosine times a fixed factor, so that it is at most
+# $\sqrt{d_k}$, whatever the matrices do:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 
 # %% [markdown] id="held"
-# Qwen3 and Gemma 3 use it, with a learnt gain that sets the bound. Gemma 2 has a *soft cap*, $50 \tanh(s / 50)$ in place of the score $s$. For
-# Kimi K2, *clipping* shrank $W_Q$ and $W_K$ of a head after each step in which its largest score exceeded 100.
+# Qwen3 and Gemma 3 use it, with a learnt gain that sets the bound. Gemma 2 has a *soft cap*, $50 \tanh(s / 50)$ in place of the score
+# $s$. For Kimi K2, *clipping* shrank $W_Q$ and $W_K$ of a head after each step in which its largest score exceeded 100.
 
 # %% [markdown] id="similar-equal"
 # **And the distance?** A Gaussian kernel has the score $-\|q - k\|^2 / (2 h^2)$, with a bandwidth $h > 0$. By {eq}`dot-product-by-distance`
@@ -588,8 +591,8 @@ for part in (1, 8, 64):
 # %% [markdown] id="twins-answer"
 # (Adam hardly notices a common factor of all gradients, so there the twin's $W_Q$ needs $c$ only.)
 #
-# **Adam's first step** takes $\eta$ times the sign of its slope from each entry. So it moves a score in proportion to $\eta\, d_k / u$, which
-# only a multiple of $d_k$ holds still. How far is it on average, with $\eta = 0.01$?
+# **Adam's first step** takes $\eta$ times the sign of its slope from each entry. So it moves a score in proportion to $\eta\, d_k / u$,
+# which only a multiple of $d_k$ holds still. How far is it on average, with $\eta = 0.01$?
 
 
 # %% id="adam-code"

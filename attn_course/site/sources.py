@@ -532,7 +532,7 @@ def _displayed(text: str) -> str:
 
 
 def _titled(title: str) -> str:
-    return title.replace("^T", "ᵀ")  # stands in menus too
+    return title.replace("^T", "⊤")  # stands in menus too
 
 
 def _hint(found: re.Match[str]) -> str:

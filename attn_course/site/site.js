@@ -176,7 +176,7 @@
     }).observe(results, { childList: true, subtree: true });
   }
 
-  // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
+  // ---- A line of code that is too long goes on further in (site.css)
   const LONG = /\S{30}/; // what has no blank for so long may also go on behind a sign of its own
   const breakable = (long) => (text) => text.replace(long ? /[.(,[/](?=[a-z_]|$)/gi : /[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {

@@ -237,7 +237,7 @@ class Sources:
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 if (words := "".join(data.get("text/html", ""))).startswith(IN_WORDS):
-                    data["text/html"] = IN_WORDS + mathematics(words.removeprefix(IN_WORDS))
+                    data["text/html"] = IN_WORDS + mathematics(words.removeprefix(IN_WORDS).replace("&#x27;", "’"))
                 if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
                     data["text/markdown"] = HELD.sub(lambda found: mathematics(html.escape(found[0], quote=False)), said)
                 for kind in {"text/markdown", "text/html"} & set(data):

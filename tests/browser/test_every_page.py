@@ -236,7 +236,12 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert page.locator(".found a").first.get_attribute("href") == "../eq/softmax-with-temperature.html"
     page.goto(f"{(site / 'search.html').as_uri()}?q=softmax+row")
     page.locator("#search-results mark", has_text=re.compile("^rows?$")).first.wait_for()
-    assert {*page.locator(".result-kind").all_text_contents()} <= {"Lesson", "Exercises", "Equation", "Task"}
+    groups = page.locator("#search-results section:visible > h2").all_inner_texts()
+    assert {re.sub(r" \d+$", "", one) for one in groups} <= {"Lessons", "Equations", "Tasks", "Exercises", "To look things up"}
+    equations = page.locator("#search-results section", has=page.get_by_role("heading", name="Equations"))
+    assert equations.locator("li:visible").count() == 5
+    equations.locator(".more").press("Enter")
+    assert equations.locator("li:visible").count() == equations.locator("li").count() > 5
 
 
 PLANTED = {

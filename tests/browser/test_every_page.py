@@ -26,7 +26,7 @@ OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closes
 TOUCHING = """all => all.flatMap((eq) => Array.from(eq.querySelectorAll('.katex-base'), (one) => one.getBoundingClientRect())
     .filter((one, at, rows) => rows.slice(0, at).some((above) => one.top > above.top + above.height / 2 && one.top < above.bottom + 2))
     .map(() => eq.id))"""
-HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.firstElementChild.tagName)"
+HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.querySelector(':scope > :not(span)').tagName)"
 TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
 BROKEN = """all => all.filter((one) => {
     const text = document.createRange();

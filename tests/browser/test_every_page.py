@@ -239,9 +239,12 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     groups = page.locator("#search-results section:visible > h2").all_inner_texts()
     assert {re.sub(r" \d+$", "", one) for one in groups} <= {"Lessons", "Equations", "Tasks", "Exercises", "To look things up"}
     equations = page.locator("#search-results section", has=page.get_by_role("heading", name="Equations"))
+    more = equations.get_by_role("button", name="Show all")
+    more.wait_for()
     assert equations.locator("li:visible").count() == 5
-    equations.locator(".more").press("Enter")
-    assert equations.locator("li:visible").count() == equations.locator("li").count() > 5
+    more.press("Enter")
+    assert equations.locator("li").evaluate_all("all => all.length > 5 && all.every((one) => one.checkVisibility())")
+    assert equations.locator("li a").nth(5).evaluate("one => one === document.activeElement")
 
 
 PLANTED = {

@@ -195,7 +195,7 @@ class Diagram:
         small: bool = False,
         role: str | None = None,
     ) -> None:
-        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher; code, small, is as in a cell.
+        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher, as the sign of a transpose; code, small, is as in a cell.
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """
@@ -215,7 +215,7 @@ class Diagram:
             wanted = SHIFT.get(sign, 0.0)
             part = ElementTree.SubElement(line, "tspan", {} if wanted == moved else {"dy": _px(wanted - moved)})
             moved = wanted
-            part.text = run
+            part.text = "⊤" if sign + run == "^T" else run
             if sign:
                 part.set("font-size", _px(SMALL))
             if not SLANTED.fullmatch(run):

@@ -149,7 +149,7 @@ class _Reader:
         if token in SIGNS:
             return f"<mo>{escape(SIGNS[token])}</mo>"
         if token == r"\top":
-            return '<mi mathvariant="normal">T</mi>'
+            return '<mi mathvariant="normal">⊤</mi>'
         if token in NAMES:
             return f"<mi>{NAMES[token]}</mi>"
         if re.fullmatch("[A-Za-z]", token):

@@ -34,7 +34,7 @@ def mathematics(text: str) -> str:
     '<var>d</var> ln <var>p</var><sub><var>j</var></sub> = <var>e</var><sup><var>z</var><sub><var>i</var></sub> − 1</sup> / \
 √<var>d</var><sub><var>k</var></sub>, an <var>n</var> × <var>n</var> matrix'
     >>> mathematics("Pi^T W_K^T of the Delta rule, to -inf")
-    '<var>Π</var><sup><var>T</var></sup> <var>W</var><sub><var>K</var></sub><sup><var>T</var></sup> of the Delta rule, to −∞'
+    '<var>Π</var><sup>⊤</sup> <var>W</var><sub><var>K</var></sub><sup>⊤</sup> of the Delta rule, to −∞'
     """
     return "".join(
         part if at % 2 else VARIABLE.sub(r"<var>\1</var>", _scripts(_signs(part))) for at, part in enumerate(ADDRESS.split(text))
@@ -52,5 +52,7 @@ def _scripts(text: str) -> str:
 
 
 def _script(found: re.Match[str]) -> str:
+    if found[0] == "^T":
+        return "<sup>⊤</sup>"
     tag, what = "sub" if found[1] == "_" else "sup", found[2]
     return f"<{tag}>{_scripts(what[1:-1] if what.startswith('{') else what)}</{tag}>"

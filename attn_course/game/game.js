@@ -317,7 +317,7 @@ function formulaOf(desk, { name, html }) {
 
 // What the letters of a formula stand for.
 function legend(html) {
-  const named = html.replace(/<sup>T<\/sup>/g, " ").replace(/(?<=[HdTW])<sub>(kv|[kQKVO])<\/sub>/g, "_$1 ").replace(/<sub>([a-z]+)<\/sub>/g, (_, all) => ` ${[...all].join(" ")} `);
+  const named = html.replace(/<sup>⊤<\/sup>/g, " ").replace(/(?<=[HdTW])<sub>(kv|[kQKVO])<\/sub>/g, "_$1 ").replace(/<sub>([a-z]+)<\/sub>/g, (_, all) => ` ${[...all].join(" ")} `);
   const text = named.replace(/<[^>]+>|&\w+;/g, " ").replace(/\s+/g, " ");
   const signs = new Set(text.match(/[\p{L}_]+|[[\u230a']/gu)), found = new Map();
   for (const [sign, meaning, beside = ""] of LETTERS) {

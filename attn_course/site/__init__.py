@@ -19,7 +19,7 @@ ROOM = "attn_course.site"
 SETTINGS: dict[str, Any] = {
     "project": "Own attention",
     "author": "The attn_course authors",
-    "copyright": "The attn_course authors",
+    "copyright": "the authors of Own attention",
     "html_title": "Own attention",
     "language": "en",
     "extensions": ["myst_nb", f"{ROOM}.formulas", f"{ROOM}.references"],

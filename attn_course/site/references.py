@@ -21,7 +21,7 @@ REFERENCE = re.compile(
     r"|[Ss]ection (?P<section>\d+\.\d+)(?!\.\d)|[Tt]ask (?P<task>\d+\.\d+)|[Ll]esson (?P<lesson>\d\d)"
 )
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
-PERCENT = re.compile(r"(?<=\d) %")
+PERCENT, MINUS = re.compile(r"(?<=\d) %"), re.compile(r"(?<![\w-])-(?=\d)")
 ASKS = ("Predict", "Your turn", "Spot the mistake")
 LABEL = re.compile(rf"({'|'.join(ASKS)})([.:]?)\s*(.*)", re.DOTALL)
 FIXED = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
@@ -56,8 +56,9 @@ class References(SphinxPostTransform):
             if not any(isinstance(around, KEPT) for around in _around(text)):
                 self._link(text)
         for text in list(self.document.findall(nodes.Text)):
-            if PERCENT.search(text) and not any(isinstance(around, FIXED) for around in _around(text)):
-                text.parent.replace(text, nodes.Text(PERCENT.sub("\N{NO-BREAK SPACE}%", text)))
+            said = MINUS.sub("−", PERCENT.sub("\N{NO-BREAK SPACE}%", text))
+            if said != text and not any(isinstance(around, FIXED) for around in _around(text)):
+                text.parent.replace(text, nodes.Text(said))
 
     def _link(self, text: nodes.Text) -> None:
         words, parts, at = text.astext(), list[nodes.Node](), 0
@@ -100,13 +101,14 @@ def _what_is_in(section: nodes.section) -> str:
 
 
 def _let_begin(label: nodes.strong) -> None:
-    """Take the sign behind a label that stands in a line of its own; what follows a colon or a full stop begins with a capital letter."""
+    """Give a label that ends with a colon or a full stop a line of its own, without it; what follows begins with a capital letter."""
     rest = label.next_node(descend=False, siblings=True)
     said = label.astext() + (rest.astext() if isinstance(rest, nodes.Text) else "")
-    if found := LABEL.match(said):
+    if (found := LABEL.match(said)) and found[2]:
+        label["classes"].append("alone")
         label.children = [nodes.Text(found[1])]
         if isinstance(rest, nodes.Text) and rest.parent is not None:
-            rest.parent.replace(rest, nodes.Text(found[3][:1].upper() + found[3][1:] if found[2] else found[3]))
+            rest.parent.replace(rest, nodes.Text(found[3][:1].upper() + found[3][1:]))
 
 
 def _around(node: nodes.Node) -> Iterator[nodes.Node]:

@@ -143,26 +143,40 @@
     });
   }
 
-  // ---- A result of a search says what it is, and one sentence of it
-  function explainResults() {
+  // ---- What a search finds stands in a group for each kind of page, each page with one sentence of it, and the first five in view
+  const GROUPS = { Lesson: "Lessons", Equation: "Equations", Task: "Tasks", Exercises: "Exercises", "": "To look things up" }, FIRST = 5;
+  function groupResults() {
     const results = document.getElementById("search-results");
     if (!results) return;
-    const found = { "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"] };
-    Documentation.addTranslations({ messages: found, plural_expr: "n == 1 ? 0 : 1", locale: "en" });
+    const messages = { "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"] };
+    Documentation.addTranslations({ messages, plural_expr: "n == 1 ? 0 : 1", locale: "en" });
     const asked = words(new URLSearchParams(location.search).get("q") ?? "");
+    const groups = Object.entries(GROUPS).map(([kind, name]) => {
+      const group = Object.assign(document.createElement("section"), { hidden: true });
+      group.innerHTML = `<h2>${name} <span></span></h2><ul class="search"></ul><button type="button" class="more" hidden></button>`;
+      group.lastChild.onclick = () => {
+        group.classList.add("all");
+        group.querySelectorAll("a")[FIRST].focus();
+      };
+      return [kind, group];
+    }), group = Object.fromEntries(groups);
     new MutationObserver(() => {
-      for (const link of results.querySelectorAll("li:not(.told) > a")) {
-        const [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [];
-        link.parentNode.classList.add("told");
-        if (!kind) continue;
-        link.before(Object.assign(document.createElement("span"), { className: "result-kind", textContent: kind }));
-        if (!link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
-        for (const one of link.parentNode.children) if (one.className !== "result-kind") shade(one, asked);
+      for (const item of results.querySelectorAll(":scope > ul > li")) {
+        const link = item.querySelector("a"), [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [""];
+        if (said && !link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
+        for (const one of item.children) shade(one, asked);
+        const [head, list, more] = group[kind].children;
+        list.append(item);
+        head.lastChild.textContent = list.children.length;
+        more.textContent = `Show all ${list.children.length}`;
+        more.hidden = list.children.length <= FIRST;
+        group[kind].hidden = false;
+        if (!group[kind].isConnected) results.append(...groups.map(([, each]) => each));
       }
     }).observe(results, { childList: true, subtree: true });
   }
 
-  // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
+  // ---- A line of code that is too long goes on further in (site.css)
   const LONG = /\S{30}/; // what has no blank for so long may also go on behind a sign of its own
   const breakable = (long) => (text) => text.replace(long ? /[.(,[/](?=[a-z_]|$)/gi : /[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
@@ -281,7 +295,7 @@
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("DOMContentLoaded", shadeEdges);
   addEventListener("DOMContentLoaded", fitWidths);
-  addEventListener("DOMContentLoaded", explainResults);
+  addEventListener("DOMContentLoaded", groupResults);
   addEventListener("DOMContentLoaded", nameFolds);
   addEventListener("DOMContentLoaded", foldMap);
   addEventListener("DOMContentLoaded", suggest);

@@ -394,7 +394,7 @@ class Deck:
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         heading = self.html(slide.heading)[3:-5]
-        part = f'<p class="part">{heading}</p>' if slide.title else ""
+        part = f'<p class="part">{heading}</p>' * (slide is not self.slides[0])
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'

@@ -62,6 +62,7 @@ A_LINE_OR_TWO = 160
 ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
+IN_WORDS = "<details><summary>Figure in words</summary>"
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY_PAGE = """# Glossary
 
@@ -218,6 +219,10 @@ class Sources:
         self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
         self._write("index.md", self._index(looks))
 
+    def _named(self, slug: str) -> str:
+        """The number and the short name of a lesson, as they stand everywhere."""
+        return self.titles[slug].partition(":")[0]
+
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
 
@@ -231,6 +236,8 @@ class Sources:
                 cell["source"] = HOLES.sub("\n\n", text)
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
+                if (words := "".join(data.get("text/html", ""))).startswith(IN_WORDS):
+                    data["text/html"] = IN_WORDS + mathematics(words.removeprefix(IN_WORDS).replace("&#x27;", "’"))
                 if (said := "".join(data.get("text/markdown", ""))).startswith("<details><summary>✓"):
                     data["text/markdown"] = HELD.sub(lambda found: mathematics(html.escape(found[0], quote=False)), said)
                 for kind in {"text/markdown", "text/html"} & set(data):
@@ -291,7 +298,7 @@ class Sources:
     # ---- Pages of their own
     def _equation(self, equation: Equation) -> str:
         number, label = numbers.eq(equation.label), equation.label
-        where = f"{number} of lesson [{numbers.title(equation.lesson)}](../{equation.lesson}.ipynb)"
+        where = f"{number} of lesson [{self._named(equation.lesson)}](../{equation.lesson}.ipynb)"
         practised = [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
         listed = [
             ("Assumes", [self._said(each) for each in equation.assumes]),
@@ -359,7 +366,7 @@ class Sources:
         text = re.sub(r"\A## ", "# ", _said_in_tasks(self._links(question, up="../")))
         page, kind = (task.lesson, "lesson") if task.your_turn else (f"{task.lesson}-exercises", "exercises of")
         anchor = make_id(text.partition("\n")[0])
-        links = [f'<a href="../{page}.html#{anchor}">Answer it in the {kind} {numbers.title(task.lesson)}</a>']
+        links = [f'<a href="../{page}.html#{anchor}">Answer it in the {kind} {self._named(task.lesson)}</a>']
         if task.equation in self._labels and task.equation:
             links.append(f'<a href="../eq/{task.equation}.html">Look at {numbers.eq(task.equation)}</a>')
         begin = f'<p class="begin">{" ".join(links)}</p>'
@@ -371,7 +378,7 @@ class Sources:
         for own in by_lesson:
             columns[int(COLUMNS * (above + _lines(own) / 2) / total)].append(own)  # where its middle stands
             above += _lines(own)
-        parts = ["# Attention on two pages", "The key equations of all lessons, each with its reason."]
+        parts = ["# Attention on two pages", "The key equations of all lessons, each with its reason. Printed, they fill two pages."]
         columns = list(filter(None, columns))
         lines = [sum(map(_lines, column)) for column in columns]
         for at, column in enumerate(columns):
@@ -379,7 +386,7 @@ class Sources:
             longest = max(lines[:3] if at < 3 else lines[3:])
             air = (longest - lines[at]) / sum(map(len, column))  # so that the columns of a page end together
             for own in column:
-                parts.append(f"## [{numbers.title(own[0].lesson)}]({own[0].lesson}.ipynb)")
+                parts.append(f"## [{self._named(own[0].lesson)}]({own[0].lesson}.ipynb)")
                 for each in own:
                     key = f"$${unbroken(_narrowed(each.latex))} \\tag{{{numbers.eq(each.label)[5:-1]}}}$$"
                     why = in_latex(self._said(each.why, up=""))
@@ -391,7 +398,7 @@ class Sources:
         slugs = list(dict.fromkeys(home.values()))
         pairs = [(home[used], equation.lesson) for equation in self.equations for used in {*equation.uses} & {*home}]
         links = Counter((slugs.index(upper), slugs.index(lower)) for upper, lower in pairs if upper != lower)
-        named = [(f"{int(numbers.lesson_number(slug)):02d} {numbers.title(slug)}", f"#{make_id(numbers.title(slug))}") for slug in slugs]
+        named = [(self._named(slug), f"#{make_id(self._named(slug))}") for slug in slugs]
         parts = {slugs.index(slug): name for slug, (name, _) in PARTS.items() if slug in slugs}
         lines = [MAP.format(arcs=_raw(arcs(named, links, parts)), lit=named[most_used(links, len(slugs))][0])]
         for slug in slugs:
@@ -403,7 +410,7 @@ class Sources:
             )
             summary = f"<summary>{counted(len(own), 'equation')}</summary>"
             fold = f"<details class=map-fold open>{summary}<div class=map-lesson>{chips}</div></details>"
-            lines.append(f"## {numbers.title(slug)}\n\n{_raw(fold)}")
+            lines.append(f"## {self._named(slug)}\n\n{_raw(fold)}")
         return "\n\n".join([*lines, _raw(JOINED)])
 
     def _about(self) -> dict[str, tuple[str, str, str]]:
@@ -442,7 +449,7 @@ class Sources:
 
     def _index(self, looks: str) -> str:
         lessons = [page for page in self.titles if not page.endswith("-exercises")]
-        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self.titles[lessons[0]].partition(":")[0])}</a></p>'
+        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self._named(lessons[0]))}</a></p>'
         counts = {"lessons": len(lessons), "checked equations": len(self.equations), "tasks": len(self.tasks)}
         told = "".join(f"<span><b>{count}</b> {name}</span>" for name, count in counts.items())
         lead = "Derive attention, implement it, debug it and make it fast."
@@ -460,7 +467,7 @@ class Sources:
 
     def sidebar(self) -> dict[str, Any]:
         """What the template of the sidebar shows: groups of pages, and the lesson to which a page of an equation or task belongs."""
-        lessons = {page: words.partition(":")[0] for page, words in self.titles.items() if not page.endswith("-exercises")}
+        lessons = {page: self._named(page) for page in self.titles if not page.endswith("-exercises")}
         homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {
             f"task/{task.id}": task.lesson for task in self.tasks
         }
@@ -532,7 +539,7 @@ def _displayed(text: str) -> str:
 
 
 def _titled(title: str) -> str:
-    return title.replace("^T", "ᵀ")  # stands in menus too
+    return title.replace("^T", "⊤")  # stands in menus too
 
 
 def _hint(found: re.Match[str]) -> str:

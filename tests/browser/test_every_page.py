@@ -26,7 +26,7 @@ OVER = """all => all.map((one) => one.getBoundingClientRect().right - one.closes
 TOUCHING = """all => all.flatMap((eq) => Array.from(eq.querySelectorAll('.katex-base'), (one) => one.getBoundingClientRect())
     .filter((one, at, rows) => rows.slice(0, at).some((above) => one.top > above.top + above.height / 2 && one.top < above.bottom + 2))
     .map(() => eq.id))"""
-HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.firstElementChild.tagName)"
+HEADED = "all => all.map((one) => one.closest('section').nextElementSibling.querySelector(':scope > :not(span)').tagName)"
 TOPS = "all => all.map((one) => one.getBoundingClientRect().top)"
 BROKEN = """all => all.filter((one) => {
     const text = document.createRange();
@@ -236,7 +236,15 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     assert page.locator(".found a").first.get_attribute("href") == "../eq/softmax-with-temperature.html"
     page.goto(f"{(site / 'search.html').as_uri()}?q=softmax+row")
     page.locator("#search-results mark", has_text=re.compile("^rows?$")).first.wait_for()
-    assert {*page.locator(".result-kind").all_text_contents()} <= {"Lesson", "Exercises", "Equation", "Task"}
+    groups = page.locator("#search-results section:visible > h2").all_inner_texts()
+    assert {re.sub(r" \d+$", "", one) for one in groups} <= {"Lessons", "Equations", "Tasks", "Exercises", "To look things up"}
+    equations = page.locator("#search-results section", has=page.get_by_role("heading", name="Equations"))
+    more = equations.get_by_role("button", name="Show all")
+    more.wait_for()
+    assert equations.locator("li:visible").count() == 5
+    more.press("Enter")
+    assert equations.locator("li").evaluate_all("all => all.length > 5 && all.every((one) => one.checkVisibility())")
+    assert equations.locator("li a").nth(5).evaluate("one => one === document.activeElement")
 
 
 PLANTED = {

@@ -20,10 +20,6 @@ LOOK = """() => {
         if (one.matches('.katex *, math *, svg *, sub, details *, script, style') || !word.data.trim() || !one.checkVisibility()) continue;
         sizes.push(parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom);
     }
-    const aside = ({ firstElementChild: first, lastElementChild: last }) => { // from the middle, if it leaves room for one
-        const [top, bottom] = [first.getBoundingClientRect().top, last.getBoundingClientRect().bottom];
-        return bottom - top < 471 ? Math.abs((top + bottom) / 2 - 378) : Math.abs(top - 143);
-    };
     const inside = [...body.querySelectorAll(':not(.katex-mathml, .katex-mathml *, svg *)')];
     const plots = Array.from(body.querySelectorAll(':scope > img'), (one) => {
         const svg = decodeURIComponent(one.src), [, width, height] = svg.match(/viewBox="\\S+ \\S+ (\\S+) ([\\d.]+)"/);
@@ -42,7 +38,7 @@ LOOK = """() => {
                  Math.round(one.currentCSSZoom * parseFloat(getComputedStyle(one).fontSize))),
              margin: slide.matches('.question') ? body.querySelector('p').getBoundingClientRect().left
                  - document.querySelector('.navigate-left').getBoundingClientRect().right : 99,
-             aside: slide.matches('.question') || body.matches(':has(> p:only-child)') ? aside(body) : 0,
+             below: Math.abs(body.firstElementChild.getBoundingClientRect().top - 143) * body.matches('.question *, :has(> p:only-child)'),
              size: Number(body.style.zoom), scrolls: body.style.overflowY, kind: slide.className.split(' ')[0] };
 }"""
 
@@ -255,7 +251,7 @@ def test_no_slide_scrolls_or_is_drawn_smaller_and_all_have_one_room(lesson: str,
             seen = page.evaluate(LOOK)
             assert [seen["scrolls"], seen["spills"], seen["size"] >= 1, round(seen["top"])] == ["", False, True, 143], (place, seen)
             assert set(seen["text"]) <= {34, 44, 54}, (place, seen)
-            assert seen["aside"] <= 2, (place, seen, "words alone, and a question with what came out, stand in the middle")
+            assert seen["below"] <= 2, (place, seen, "words alone, and a question with what came out, begin at the top")
             title, hint = page.evaluate(
                 "[document.querySelector('.present h2').textContent,"
                 " Array.from(document.querySelectorAll('.present .fragment pre'), (one) => getComputedStyle(one, '::after').content)]"
@@ -287,7 +283,7 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         assert min(one["plot"] for one in seen) >= 18
         assert min(one["letters"] for one in seen) >= 16  # the last row reads them
         assert len({round(one["top"]) for one in seen[1:]}) == 1  # what is shown has the same room on every slide
-        assert max(one["aside"] for one in seen[1:]) <= 2, "a question stands in the middle of it"
+        assert max(one["below"] for one in seen[1:]) <= 2, "a question begins at the top of it"
         asked = [one["open"] for one in seen if one["kind"] == "question"]
         assert [False, False] in asked
         assert [True, True] in asked

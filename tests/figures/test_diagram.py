@@ -85,7 +85,7 @@ def test_letters_below_and_above_the_line_are_smaller_and_the_next_letter_is_bac
     assert [(part.text, part.get("dy"), part.get("font-size")) for part in line] == [
         ("X", None, None),
         ("k", "4.5", "14"),
-        ("T", "-10.5", "14"),
+        ("⊤", "-10.5", "14"),
         (" ", "6", None),
         ("Y", None, None),
     ]

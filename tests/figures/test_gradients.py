@@ -47,7 +47,7 @@ def written(name: str) -> dict[str, tuple[str, str]]:
 
 def test_each_gradient_stands_where_its_matrix_stood():
     gradients, matrices = written("backwards"), written("whole")
-    for gradient, matrix in {"dQ": "Q", "dK": "K", "dV": "V", "dS/√dk": "Q KT", "dP": "P", "dZ": "P V"}.items():
+    for gradient, matrix in {"dQ": "Q", "dK": "K", "dV": "V", "dS/√dk": "Q K⊤", "dP": "P", "dZ": "P V"}.items():
         assert gradients[gradient] == matrices[matrix]
     assert "dS" in gradients
     assert "mask" not in gradients

@@ -130,7 +130,7 @@ def test_step_by_step_the_word_walks_through_the_states_and_the_tiles_walk_past(
     assert [dots[0][1] == other for _, other in dots] == [True] + [False] * 5
     assert len({other for _, other in dots[1:]}) == 1
     for turn, seen in enumerate(views(svg_of(drawing_of(partial(memory, 3, 4, (2, 3)), shown))), 1):
-        assert f"Q2 K{turn}T" in letters(seen)
+        assert f"Q2 K{turn}⊤" in letters(seen)
         assert f"K{turn}, V{turn}" in letters(seen)
 
 

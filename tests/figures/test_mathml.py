@@ -21,7 +21,7 @@ def inside(latex: str) -> str:
         (r"\mathrm{softmax}(S)", "<mi>softmax</mi><mo>(</mo><mi>S</mi><mo>)</mo>"),
         (r"\text{if } a < b", "<mi>if </mi><mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
         (r"\bar{x} \in \mathbb{R}", '<mover accent="true"><mi>x</mi><mo stretchy="false">¯</mo></mover><mo>∈</mo><mi>ℝ</mi>'),
-        (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo>−</mo><mi mathvariant="normal">T</mi></mrow></msup>'),
+        (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo>−</mo><mi mathvariant="normal">⊤</mi></mrow></msup>'),
         (r"\bigl( \beta \bigr)_i", '<msub><mrow><mo stretchy="true">(</mo><mi>β</mi><mo stretchy="true">)</mo></mrow><mi>i</mi></msub>'),
     ],
 )

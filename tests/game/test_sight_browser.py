@@ -52,7 +52,7 @@ def level(page: Page, n: int, *, answered: bool = False, named: bool = False) ->
 
 def untold(html: str, signs: list[str]) -> set[str]:
     """Return the letters of a formula that nothing beside it tells."""
-    text = re.sub(r"<sup>T</sup>", " ", html).replace("H<sub>kv</sub>", " Hkv ")
+    text = re.sub(r"<sup>⊤</sup>", " ", html).replace("H<sub>kv</sub>", " Hkv ")
     text = re.sub(r"([dT])<sub>k</sub>", r" \1k ", text)
     text = re.sub(r"W<sub>[QKVO]</sub>", " W ", text)
     words = re.findall(r"[^\W\d_]+", re.sub(r"<[^>]+>|&\w+;", " ", text).replace("Σ", " "))

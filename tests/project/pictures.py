@@ -33,7 +33,7 @@ TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
 body { width: 410px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 456px; padding-bottom: 10px; display: flex; flex-direction: column; gap: 8px }
+body > div { height: 464px; padding-bottom: 2px; display: flex; flex-direction: column; gap: 8px }
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 13.5px }
 .attn-check-failed { flex: 1; margin: 0 !important; padding-block: 12px !important; border-radius: 0 6px 6px 0 }  /* and as in lab.css */
 .attn-check-failed > b { display: block; margin-bottom: 5px } .attn-check-failed pre b { color: light-dark(#00664a, #4fd1a5) }

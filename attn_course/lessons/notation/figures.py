@@ -39,8 +39,8 @@ def two_orientations(weights: ArrayLike, mask: ArrayLike | None = None, *, token
         f"each row sums to 1{above}. Right, its transpose: columns are queries, each column sums to 1{below}."
     )
     panels = (
-        (p, allowed, queries, keys, "rows are queries: Q Kᵀ", "each row sums to 1"),
-        (p.T, allowed.T, keys, queries, "columns are queries: Kᵀ Q", "each column sums to 1"),
+        (p, allowed, queries, keys, "rows are queries: Q K⊤", "each row sums to 1"),
+        (p.T, allowed.T, keys, queries, "columns are queries: K⊤ Q", "each column sums to 1"),
     )
     with picture(title=title, alt=alt, height=1.6 + 0.46 * max(p.shape), columns=2) as axes:
         for ax, (matrix, shown, rows, columns, name, sums) in zip(axes, panels, strict=True):

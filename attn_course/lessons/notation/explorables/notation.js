@@ -3,7 +3,7 @@ const KEY = [[0.9, 0.1, -0.5], [-0.6, 1.4, 0.2], [0.4, -0.7, 1.1], [1.3, 0.8, -0
 const VALUE = [[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1], [-1, 2]];
 const D_K = 3;
 
-const T = "<sup>T</sup>";
+const T = "<sup>⊤</sup>";
 const sub = (letter, index) => `${letter}<sub>${index}</sub>`;
 const code = (text) => `<code>${text}</code>`;
 

@@ -28,20 +28,21 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # *Qu* begins *Quistok*. The model cannot know the name from training: it read it once, a few words ago. Without it, the
 # model expects a full stop.
 #
-# **Bet:** how few of its 270 heads must we silence until it forgets *Quistok*?
+# **Bet:** how few of its 270 heads must we silence until *Qu* no longer comes first?
 
 # %% [markdown] id="rule"
 # ## Match, then copy
 #
 # This rule copies: **find a place right after an earlier occurrence of the word you stand at, and say the word that is there.**
-# At the end of *the cat sat because the* it finds place 2, right after the first *the*, and says *cat*.
+# At the end of *the cat sat because the* it finds place 2, and says *cat*.
 #
-# Let row $i$ of $X$ be a one-hot vector: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 for equal words, else
+# Let row $i$ of $X$ be one-hot: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 for equal words, else
 # 0. The rule compares word $i$ with the word *before* place $j$. So let $S$ move all rows one place down (row 1 becomes zero). Then for $j \ge 2$
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
-# The bracket is 1 if this holds, else 0. A causal head with queries $X$ and keys $SX$ has these scores where $j \le i$. They arise here:
+# The bracket is 1 if this holds, else 0. Before the scale, a causal head with queries $X$ and keys $SX$
+# has these scores where $j \le i$. They arise here:
 
 # %% id="machine"
 import numpy as np
@@ -97,7 +98,7 @@ for place in (4, 3):
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 
 # %% [markdown] id="layers-derive"
-# How does a head read what another one wrote? Let a head of the first layer have the weights $P$. With $U = W_V W_O$ it adds $P X U$ to the
+# Let that first head have the weights $P$. With $U = W_V W_O$ it adds $P X U$ to the
 # stream (lesson {lesson}`heads`): $X_1 = X + P X U$.
 #
 # A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Here we leave out the
@@ -107,9 +108,9 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X U)^\top + P X U\, W X^\top + P X U\, W\, (P X U)^\top \label{scores-of-second-layer}$$
 
 # %% [markdown] id="layers-predict"
-# Which of the four finds *cat*? We build both heads. A row of the stream has four columns for the word and four for the note. $U$
-# moves a word into the note, and $W$ compares the word of a query with the note of a key. **Predict** the five scores of the last *the*: with
-# $X_1$ on both sides, then if only the query, or only the keys, read $X$ instead.
+# Which of the four finds *cat*? We build both heads: a row of the stream has four columns for the word and four for the note. $U$
+# moves a word into the note, and $W$ compares the word of a query with the note of a key. **Predict** whether the last *the*
+# finds *cat* with $X_1$ on both sides, then if only the query, and then if only the keys, read $X$ instead.
 
 # %% id="layers-code" tags=["predicted"]
 zero, one = np.zeros((4, 4)), np.eye(4)
@@ -124,8 +125,8 @@ for name, (query, keys) in sides.items():
     print(f"{name:13} {scores[-1]}")
 
 # %% [markdown] id="layers-answer" tags=["answer"]
-# Without the notes in the *keys* nothing is found; the query needs none. So the second term does all the work. But there are two ones. Place 1
-# has nothing before it and notes its own word, *the*. With sharp weights the two heads say half *the* and half *cat*.
+# Without the notes in the *keys* nothing is found; the query needs none. So the second term does all the work. The score at place 1 is 1,
+# too: nothing stands before it, so the first head notes its own word there, which is also *the*.
 
 # %% [markdown] id="layers-key"
 # In the second term the key reads the note. Row $j$ of $PXU$ is $\sum_l P_{jl}\, x_l U$, so
@@ -161,12 +162,6 @@ check("induction-score-of-maps", my_score)
 #     return maps[..., np.arange(n, 2 * n), np.arange(1, n + 1)].mean(-1)
 # ```
 
-# %% id="score-code"
-score = ours.my_score.answer if my_score is ... else my_score
-x = np.eye(16)[[*range(16)] * 2]  # 16 words, twice
-powers = np.tril(np.exp(20 * match(x)))
-print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
-
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
@@ -174,19 +169,21 @@ print(f"the head by hand: {score(powers / powers.sum(-1, keepdims=True)):.2f}")
 # knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8 to 24, is drawn for each text, so
 # to look a fixed number of places back helps little.
 #
-# A test text is 16 different words, twice. We count how many of the last 15 are right: the first word of the second round cannot be known.
-# We also measure each first-layer head's mean weight on the word before, and the induction scores of the second layer:
+# A test text is 16 different words, twice. We measure how many of the last 15 are right (the first word of the second round cannot be
+# known), each first-layer head's mean weight on the word before, and the induction scores of the second layer:
 
 # %% id="arrive-measure"
 import torch
 
 from attn_course.lessons.induction import experiments as lab
 
+score = ours.my_score.answer if my_score is ... else my_score
+
 
 @torch.no_grad()
-def tested(model, **changes):
+def tested(model):
     maps = []  # takes the weights of each layer
-    said = model(test, maps=maps, **changes).argmax(-1)
+    said = model(test, maps=maps).argmax(-1)
     first, second = (weights.mean(0).numpy() for weights in maps)  # over the texts
     right = (said[:, 16:-1] == test[:, 17:]).float().mean()
     back = np.diagonal(first, -1, 1, 2).mean(-1)  # row i, column i - 1
@@ -211,7 +208,7 @@ for step in range(301):
     optimiser.step()
 
 # %% [markdown] id="arrive-predict"
-# What do its heads look at meanwhile? Here are two of our run, one of each layer (means over the test texts):
+# Here is what two heads of our run look at meanwhile, one of each layer (means over the test texts):
 
 # %% id="arrive-figure" tags=["hide-input"]
 from attn_course.lessons.induction.experiments_maps import MAPS
@@ -223,14 +220,13 @@ print("one layer, after 600 steps: right", copies.values("one layer", "copied")[
 # %% [markdown] id="arrive-notice"
 # Each head draws a stripe. Above, a place looks at the one before it. Below, a word of the second round looks 15 places back, right behind its
 # first occurrence: in this stripe lie the 16 entries of {eq}`induction-score`. Both come within 50 steps, and copying rises from 21 to 92 %. In
-# two other draws they also come together, in one of them 100 steps later. One layer alone is right about once in ten times.
+# two other draws they also come together; in one of them, both come 100 steps later than here. One layer alone is right about once in ten times.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
 #
-# What comes together may have a common cause. So we silence heads of your model. In front of $W_O$ all heads stand side by
-# side, and the columns of one head meet only its own rows of $W_O$, {eq}`output-projection-sums-heads`. If these rows are zeros, nothing that
-# the head found enters the stream.
+# What comes together may have a common cause. So we silence heads of your model. The output of a head meets only its own rows of
+# $W_O$, {eq}`output-projection-sums-heads`. If these are zeros, nothing that the head found enters the stream.
 
 # %% [markdown] id="cause-turn"
 # **Your turn.** {turn}`output-without-a-head`
@@ -257,19 +253,17 @@ without = ours.my_without.answer if my_without is ... else my_without
 
 
 @contextmanager
-def silenced(outputs, *heads, n_heads):  # outputs: the W_O of each layer
-    kept = [w_output.copy() for w_output in outputs]
+def silenced(outputs, layer, head, n_heads):  # outputs: the W_O of each layer
+    kept = outputs[layer].copy()
+    outputs[layer][:] = without(kept, head, n_heads)
     try:
-        for layer, head in heads:
-            outputs[layer][:] = without(outputs[layer], head, n_heads)
         yield  # here the block under `with` runs
     finally:
-        for w_output, old in zip(outputs, kept, strict=True):
-            w_output[:] = old
+        outputs[layer][:] = kept
 
 
 # %% [markdown] id="cause-bet"
-# It needs arrays that share the model's memory, as `detach().numpy()` gives. Here are all heads of your model:
+# Here are all heads of your model:
 
 # %% id="cause-maps" tags=["live"]
 maps = []
@@ -277,25 +271,26 @@ copier(test, maps=maps)
 figures.maps(maps)
 
 # %% [markdown] id="cause-choose"
-# Choose by eye the head of each layer that copying needs most. **Predict** what share of the words stays right without each of the two.
+# Choose by eye the head of each layer that copying needs most. What share of the words stays right without it?
 
-# %% id="cause-own" tags=["live", "predicted"]
+# %% id="cause-own" tags=["live"]
+# these arrays share the model's memory
 outputs = [matrices[3].detach().numpy() for matrices in copier.layers]
 _, back, scores = tested(copier)
 for layer, (kind, looked) in enumerate({"back": back, "score": scores}.items()):
     for head, weight in enumerate(looked):
-        with silenced(outputs, (layer, head), n_heads=4):
+        with silenced(outputs, layer, head, n_heads=4):
             right, *_ = tested(copier)
         print(f"without layer {layer}, head {head}", end=" ")
         print(f"({kind} {weight:.2f}): right {right:.2f}")
 
-# %% [markdown] id="cause-own-answer" tags=["answer"]
+# %% [markdown] id="cause-own-answer"
 # In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score: two others of its layer
 # draw the same stripe. Without any one of the others, most words stay right.
 
 # %% [markdown] id="cause-more"
-# The other way round: in three models, trained for 600 steps, we keep only one head of a layer: the one with the largest weight or
-# score or, as a control, with the smallest:
+# The other way round: in three models, trained for 600 steps, we keep one head of a layer, that with the largest weight or score or,
+# as a control, the smallest:
 
 # %% id="cause-code"
 for name in copies.results[0]["one head left"]:
@@ -310,7 +305,8 @@ for name in copies.results[0]["one head left"]:
 # then the keys, then the values. **Predict** what becomes of the largest score and of the copying.
 
 # %% id="cause-predict" tags=["predicted"]
-print("as it is:      score", runs.values("way", "induction")[:, -1].round(2))
+found, right = (runs.values("way", name)[:, -1] for name in ("induction", "copied"))
+print(f"as it is:      score {found.round(2)}, right {right.round(2)}")
 for role in ("query", "key", "value"):
     found = runs.values("word only", role, "induction").round(2)
     right = runs.values("word only", role, "copied").round(2)
@@ -319,14 +315,6 @@ for role in ("query", "key", "value"):
 # %% [markdown] id="cause-answer" tags=["answer"]
 # If its keys read $X$, the second layer has no induction head left, and copies no better than a single layer. Values do not tell a head where
 # to look, and need only their own word. If the queries read $X$, the largest score even rises. Training has found K-composition by itself.
-
-# %% [markdown] id="cause-yours"
-# Does your own model agree?
-
-# %% id="cause-yours-code" tags=["live"]
-for role in ("query", "key", "value"):
-    right, _, scores = tested(copier, word_only=[role])
-    print(f"{role:5} reads X: score {scores.max():.2f}, right {right:.2f}")
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -359,82 +347,86 @@ if model.is_here:
 # With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
 # The model predicts 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
-# without eight others of the same layers, and without head 0 of layer 16, which looks one token back.
+# and without head 0 of layer 16, which looks one token back; each has a control.
 
 # %% id="real-silence" tags=["predicted"]
 from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
 measured, control = COPYING.load(), "three others that look one back"
-for name in ("no head", "eight", "head 0 of layer 16", control):
-    print(f"without {name}:", measured.values("silenced", name).round(2))
-shares = measured.values("others of these layers", "eight", "mean")
-print("without eight others:", shares.round(2))
+right = {
+    "the eight": measured.values("silenced", "eight"),
+    "eight others": measured.values("others of these layers", "eight", "mean"),
+    "head 0 of layer 16": measured.values("silenced", "head 0 of layer 16"),
+    control: measured.values("silenced", control),
+}
+for name, shares in right.items():
+    print(f"without {name:31} {shares.min():.2f} to {shares.max():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the eight, no token is copied; without eight others, the mean of three sets, at least 48 % are. Without head 0 of layer 16, at most
-# 12 % are; without three others that look one back (lesson {lesson}`heads`), at least 49 %. So here copying hangs on this one head that looks
-# back, and on the eight together. Whether each of the eight is needed, this does not show.
+# Without the eight, no token is copied; without eight others of their layers (the mean of three sets), at least 48 % are. Without head 0 of
+# layer 16, at most 12 % are; without three others that look one back, at least 49 %. So here copying hangs on this one head, and on the eight
+# together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
 #
-# Back to Brumela and your bet: what does the model expect when `silenced` takes heads from it?
+# Back to Brumela and your bet. Here is what the model expects without each of the nine heads of a layer, one at a time:
 
-# %% id="last-groups" tags=["hide-input"]
-from attn_course.experiments.copying import EIGHT
-from attn_course.experiments.smollm2 import others
+# %% id="last-code" tags=["live"]
+layer = 17  # three of the eight sit here; then choose your own, 0 to 29
 
-groups = {"nothing": [], "the eight": EIGHT, "head 0 of layer 16": [(16, 0)]}
-groups |= {f"eight others, set {draw}": others(EIGHT, draw) for draw in range(3)}
-groups["three that look one back"] = [(1, 2), (2, 1), (11, 1)]
-stored = {name: model.silenced(*groups[name]).next_tokens(begun, 1) for name in groups}
-
-# %% id="last-code"
 if model.is_here:
-    layers = [block.attention for block in model.network.blocks]
-    outputs = [layer.w_output.detach().numpy() for layer in layers]
-for name, heads in groups.items():
-    found = stored[name]  # without the model, what is stored with the course
-    if model.is_here:
-        with silenced(outputs, *heads, n_heads=9), torch.no_grad():
+    blocks = model.network.blocks
+    outputs = [block.attention.w_output.detach().numpy() for block in blocks]
+    for head in range(9):
+        with silenced(outputs, layer, head, n_heads=9), torch.no_grad():
             chances = model.network(model.ids(begun), last=True)[0].softmax(-1)
-        found = {model.tokenizer.decode([int(chances.argmax())]): float(chances.max())}
-    for token, chance in found.items():
-        print(f"without {name:24} {chance:.2f} for {token!r}")
+        token = model.tokenizer.decode([int(chances.argmax())])
+        print(f"without head {head}: {chances.max():.2f} for {token!r}")
 
-# %% [markdown] id="last-notice"
-# One head is enough, and it is none of the eight: head 0 of layer 16, which looks one token back. With others silenced, the name
-# still comes first.
+# %% [markdown] id="last-all"
+# All 30 layers take a minute or two. We searched them for this name and for five others. **Predict** how many of the 270 heads make
+# the model forget *Quistok* when one alone is silent, and how many of these are among the eight.
+
+# %% id="last-names" tags=["predicted"]
+from attn_course.lessons.induction.experiments_names import NAMED
+
+for found in NAMED.load().results:
+    print(f"{found['name']:15} is forgotten without", *found["forgets without"])
+
+# %% [markdown] id="last-notice" tags=["answer"]
+# One head is enough. For five of the six names, head 0 of layer 16 is such a head. None of the eight is in any list, but without all eight
+# together the model forgets every one of these names.
 #
-# With the model on your machine, invent a name, write it into `begun`, bet on each line, and run the two cells again. Not all names
-# behave like Brumela's: Fenna Quarl comes back even without head 0 of layer 16.
+# The surprise is head 2 of layer 28. At the end of Brumela's text it gives nearly half of its weight to *Qu*. Yet on the random tokens of
+# section {section}`real` its induction score is about 0.05 or less, and they are copied nearly as well without it. So a score from one kind of text
+# need not find every head that copying needs in another.
 
 # %% [markdown] id="recipe"
-# `score` and `silenced` are yours, and fit other models on the CPU (not in bfloat16). They want the weights of the heads, how many a layer has,
-# and each $W_O$. PyTorch's own layer keeps $W_O$ transposed, as every `nn.Linear` does:
+# Now invent a name, write it into `begun`, and look for the heads that it needs.
+#
+# `score` and `silenced` work outside this course, too. Here we write the second head of section {section}`layers` into a layer of PyTorch
+# (every `nn.Linear` keeps its matrix transposed):
 
 # %% id="recipe-code"
-layer = torch.nn.MultiheadAttention(48, 4, bias=False)
-x = torch.eye(16, 48).repeat(2, 1)  # 16 words, twice
+layer = torch.nn.MultiheadAttention(32, 1, bias=False)  # one head
+word = torch.eye(16).repeat(2, 1)  # 16 words, twice
+note = torch.vstack([torch.zeros(1, 16), word[:-1]])  # the word before
+x = torch.hstack([word, note])  # (32, 32)
+later = torch.ones(32, 32).triu(1).bool()  # no place sees these
 outputs = [layer.out_proj.weight.detach().numpy().T]
 with torch.no_grad():
-    whole, maps = layer(x, x, x, average_attn_weights=False)
-    print("score of each head:", np.array(score(maps.numpy())).round(1))
-    with silenced(outputs, (0, 2), n_heads=4):
-        rest, _ = layer(x, x, x)
-    values = x @ layer.in_proj_weight[96:].T
-    head = maps[2] @ values[:, 24:36] @ layer.out_proj.weight.T[24:36]
-print("what is missing is head 2:", torch.allclose(whole - rest, head, atol=1e-6))
-
-# %% [markdown] id="recipe-notice"
-# Untrained, this layer has no induction head. In the Transformers library of Hugging Face, a model loaded with
-# `attn_implementation="eager"` gives its weights as `attentions` if called with `output_attentions=True`; $W_O$ is `o_proj.weight.T` in
-# Llama's kind of layer, and `c_proj.weight` in GPT-2's attention.
+    layer.in_proj_weight[:64] = 0
+    layer.in_proj_weight[:16, :16] = 100 * torch.eye(16)  # the query is the word
+    layer.in_proj_weight[32:48, 16:] = torch.eye(16)  # the key is the note
+    _, weights = layer(x, x, x, attn_mask=later)
+    with silenced(outputs, 0, 0, n_heads=1):
+        added, _ = layer(x, x, x, attn_mask=later)
+print(f"score {score(weights.numpy()):.2f}, silent it adds {added.abs().max():.2f}")
 
 # %% [markdown] id="limits"
-# **Limits.** One name is an example (for evidence see section {section}`real`). Silencing a head takes away *all* that it does. Olsson et
-# al. (2022) argue that much of what a model learns from its context is the work of such heads. Their evidence is causal for small models of
-# attention alone, and correlational for large ones.
+# **Limits.** All six names stand in the same sentence. Silencing a head takes away *all* that it does. Olsson et al. (2022) argue that much
+# of what a model learns from its context is the work of such heads; for large models their evidence is correlational.
 
 # %% id="verify-lesson"
 verify_lesson("induction")
@@ -455,8 +447,9 @@ verify_lesson("induction")
 # - A head of the first layer cannot: its key does not know the word before. But it can write this word into the place, and a later head reads
 #   it with its keys.
 #
-# So our small model copies with two kinds of heads in a row, which arrive together. In SmolLM2 copying hangs on such heads: one in layer 16 that looks one token
-# back, and eight in layers 17 to 23 together. That the later heads read with their keys was tested in the small model only. Now the
+# So our small model copies with two kinds of heads in a row, which arrive together. In SmolLM2 the copying of random tokens hangs on such
+# heads: one in layer 16 that looks one token back, and eight in layers 17 to 23 together. A made-up name may need yet another head. That
+# later heads read with their keys was tested in the small model only. Now the
 # [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="every-head"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2 as GAUGES
+from attn_course.lessons.induction.experiments_names import NAMED
 from attn_course.lessons.masking.experiments_smollm2 import SMOLLM2 as MASKS
 from attn_course.lessons.self_attention.experiments_smollm2_answers import SMOLLM2 as ANSWERS
 
@@ -45,3 +46,12 @@ def test_only_a_gauge_that_commutes_with_the_rotations_leaves_the_model_as_it_wa
         assert record.values(kind, "perplexity").min() > 100
     for kind in ("pairs turned and stretched", "orthogonal", "any"):
         assert record.values(kind, "without rotations, largest change of a logit").max() < 1e-3
+
+
+def test_a_name_is_forgotten_without_one_head_and_this_is_none_of_the_eight():
+    record = NAMED.load()
+    forgets = [set(found["forgets without"]) for found in record.results]
+    assert forgets[0] == {"(16, 0)", "(28, 2)"}
+    assert sum("(16, 0)" in heads for heads in forgets) == 5
+    np.testing.assert_allclose(record.values("late head looks", "name")[0], 0.49, atol=0.005)
+    assert record.values("late head looks", "random tokens").max() < 0.055

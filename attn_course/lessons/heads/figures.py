@@ -1,4 +1,4 @@
-"""Figures of the lesson heads: a ring of colours, what each head looks at, and what a mixture of two colours still tells."""
+"""Figures of the lesson heads: what each head looks at, what a mixture of two colours still tells, and two heads that find a word."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import DARK, GRID, INK, LIGHT, OKABE_ITO
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -58,28 +58,6 @@ def machine() -> None:
     show_machine("all-heads")
 
 
-def ring(colours: ArrayLike) -> None:
-    """Show a ring of colours, numbered from 0 to 7, clockwise; at the top, with a thick edge, stands the second."""
-    found = np.asarray(colours)
-    angles = np.pi * (0.5 - 2 * (np.arange(len(found)) - 1) / len(found))
-    across, up = np.cos(angles), np.sin(angles)
-    alt = f"A ring of coloured places, clockwise {listed(found, 0)}. At the place marked as this one, {found[1]}, the colour before is "
-    alt += f"{found[0]}, and the colour after is {found[2]}."
-    with picture(title="Which colours stand before and after this place?", alt=alt, height=2.6) as (ax,):
-        circle = np.linspace(0, 2 * np.pi, 100)
-        ax.plot(np.cos(circle), np.sin(circle), color=GRID, zorder=1)
-        hues = [["#656D76", *OKABE_ITO.values()][colour + bool(colour)] for colour in found]  # grey for black, which dark pages hide
-        ax.scatter(across, up, s=620, c=hues, edgecolors=INK, linewidths=[1, 4, *[1] * 6], zorder=2)
-        for x, y, colour in zip(across, up, found, strict=True):
-            ink = DARK if colour % 5 else LIGHT  # as the ground asks
-            ax.text(x, y, str(colour), ha="center", va="center", color=ink, fontsize=LABEL_POINTS, fontweight="bold")
-        for x, y, name in zip(across, up, ("before", "this place", "after"), strict=False):
-            ax.annotate(name, (x, y), xytext=(0, 18), textcoords="offset points", ha="center", fontsize=LABEL_POINTS)
-        ax.margins(0.12, 0.28)
-        ax.set(xticks=[], yticks=[])
-        ax.spines.bottom.set_visible(False)
-
-
 def ring_maps(maps: ArrayLike) -> None:
     """Show the mean weights of the single head of a layer on the ring, and of the two heads of another: (3, places, places)."""
     names, p = ["the single head", "first of two", "second of two"], np.asarray(maps)
@@ -89,6 +67,36 @@ def ring_maps(maps: ArrayLike) -> None:
     shares = zip(names, *near, (2, 1, 1), strict=True)  # two digits where one would hide which is larger
     alt += "; ".join(f"{name} {before:.{digits}f} and {after:.{digits}f}" for name, before, after, digits in shares) + "."
     head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
+
+
+def path(words: Sequence[str]) -> None:
+    """Show how two heads find the next word of a list that begins again: one looks from the third word, one from the last.
+
+    Raises ValueError if the last two words are not the first two, or if a word would not fit its box.
+    """
+    if len(words) < 5 or list(words[-2:]) != list(words[:2]) or max(map(len, words[:3])) > 5:
+        raise ValueError(f"words must be at least 5, the last two as the first two, and the first three of at most 5 letters; got {words}")
+    first, second, third = words[:3]
+    drawing = Diagram("path", 380, 190)
+    at = [32.0 + 63.2 * place for place in range(6)]
+    boxes = [Area(x, 95, 56, 34) for x in at]
+    roles = [None, "query", "key", None, None, "query"]
+    for box, word, role in zip(boxes, (first, second, third, "…", first, second), roles, strict=True):
+        drawing.box(box, word, role=role, lit=role is not None)
+    (start, goal), found = (boxes[2].bottom, boxes[1].bottom), boxes[2].top
+    drawing.arrow(start, (start[0], 142), (goal[0], 142), goal)
+    drawing.text((boxes[0].left[0], 166), "head 0 of layer 16 looks one back", anchor="start")
+    drawing.arrow(boxes[5].top, (at[5], 46), (found[0], 46), found)
+    drawing.text(((at[5] + found[0]) / 2, 34), f"a head of layer 17 finds {third}")
+    told = f"At {third}, head 0 adds what it read at {second}. Then the second {second} finds {third}, the next word."
+    publish_diagram(
+        drawing.finish(
+            title="Two heads find the next word",
+            caption=told,
+            alt=f"The words {first}, {second}, {third} and so on, up to {first} {second} again. {told} An arrow of head 0 of layer 16 "
+            f"leads from {third} to {second}, and one of a head of layer 17 from the last {second} to {third}.",
+        )
+    )
 
 
 def mixture_explorable() -> None:

@@ -2,8 +2,8 @@
 # # {lesson}`flash` FlashAttention: attention without its tables
 #
 # Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get the same output and
-# the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy:
-# FlashAttention.
+# the same gradients, up to rounding, without ever storing these tables?** At the end you will have a program that does, in plain NumPy
+# and with the mask of language models: FlashAttention.
 #
 # **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 57 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
@@ -49,8 +49,8 @@ figures.machine()
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
 # its denominator needs the whole row of scores before we know a single weight.
 #
-# Make a bet all the same. For 2000 positions, how many MB will your program need at its peak, to compute the output and all gradients?
-# Write your number down. Section {section}`algorithm` measures it.
+# Write down a bet all the same: how many MB will your program need at its peak, for the output and all gradients of 2000 positions?
+# Section {section}`algorithm` measures it.
 
 # %% [markdown] id="row"
 # ## One row: three passes, two, one
@@ -117,7 +117,7 @@ my_step = ...  # your function
 check("fold-in-a-block", my_step)
 
 # %% [markdown] id="step-goes-on"
-# The lesson goes on with your function, or with ours as long as the dots stand there.
+# Until your function is there, the lesson goes on with ours.
 
 
 # %% id="step-ours" tags=["hide-input"]
@@ -135,7 +135,7 @@ step = ours if my_step is ... else my_step
 #
 # A processor has a small fast memory of its own, on the chip, and a large slow one (HBM on an H100). The rows of
 # $Q$, or of $K$ and $V$, that are in the fast memory together are a **tile**. A tile of $B_q$ queries stays there, with its states, while
-# all keys and values pass by in tiles of $B_k$. If their $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
+# all keys and values pass by in tiles of $B_k$. If the $B_q \times B_k$ scores fit in, too, no score ever leaves the fast memory.
 
 
 # %% id="tiles-code"
@@ -160,14 +160,14 @@ output, lse = forward(Q, K, V, B_q=5, B_k=4)  # the last tiles are shorter
 print("the same as attention:", np.allclose(output, attention(Q, K, V)))
 
 # %% [markdown] id="tiles-bytes"
-# What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But unless all keys and
-# values fit in at once, they are read again for every tile of queries. There are $T_q / B_q$ of these, rounded up. With $b$ bytes a number:
+# What goes through the slow memory now? Queries are read once, and outputs and $L$ are written once. But unless all keys and values fit in
+# at once, they are read again for every tile of queries. With $b$ bytes a number:
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
 # \key{tiled-attention-bytes}$$
 
 # %% [markdown] id="tiles-long"
-# Take 4096 positions with 16 features, and 4 bytes a number. To write and read two tables, the scores and the weights, plain attention
+# Take 4096 positions with 16 features, and 4 bytes a number. To write and read its scores and weights, plain attention
 # moves 268 MB. One pass over all keys and values moves half a megabyte. **Predict** how many megabytes tiles of 8 queries move.
 
 # %% id="tiles-count" tags=["predicted"]
@@ -177,14 +177,13 @@ for B_q in (8, 64, 512):
     print(f"{B_q:3} queries in a tile: {4 * numbers / 1e6:3.0f} MB")
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
-# All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB, as much as the two tables. So tiles of 8 queries save
-# nothing, and larger ones need fewer passes.
+# All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB. So tiles of 8 queries save nothing.
 
 # %% [markdown] id="tiles-play"
-# Tables cost time, too. Without them, PyTorch's `scaled_dot_product_attention` took a sixth of the time of the formula step by step, at
-# this size on one CPU thread.
+# Tables cost time, too: the formula step by step took six times as long as PyTorch's `scaled_dot_product_attention`, at this size on one
+# CPU thread.
 #
-# Press play. Then put more queries in a tile, and then more keys. Which of the two saves bytes?
+# Press play. Then put more queries in a tile, and then more keys. Which saves bytes?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -192,9 +191,8 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# In our program SmolLM2, the language model of lesson {lesson}`start`, reads one token at a time, so each of the 9 heads in each of its 30
-# layers asks with one query. Here are its likeliest next tokens, first by its own attention, then by `forward` in every head, with one key
-# in a tile:
+# Our program gives SmolLM2, the language model of lesson {lesson}`start`, one token at a time, so each of its 270 heads asks with one query.
+# Here are its likeliest next tokens, by its own attention and by `forward` with one key in a tile:
 
 # %% id="real-load" tags=["live", "hide-input"]
 from functools import partial
@@ -221,12 +219,11 @@ model.attend = my_flash
 print(next_tokens(text))
 
 # %% [markdown] id="real-notice"
-# All digits agree. (Without the model on your machine, you see stored answers here, and the next cell prints nothing: bet, and
-# open its answer.)
+# All digits agree. (Without the model, you see stored answers here, and the next cell prints nothing: bet, and open its answer.)
 #
-# Now we break the step. It gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$, and nothing shrinks. Our
+# Now we break the step. It gets the new maximum in place of the old one, so that its factor is always $e^0 = 1$. Our
 # three keys would give $(8 + 4 + \frac43) / (1 + 1 + \frac23) = 5$, not 4. **Predict** for how many of four beginnings this bug changes the
-# likeliest next token. Then try a beginning of your own: can you find one that gives the bug away?
+# likeliest next token. Then try beginnings of your own: which one gives the bug away?
 
 
 # %% id="real-break" tags=["live", "predicted"]
@@ -262,9 +259,9 @@ model.attend = my_flash  # the right one again
 #
 # The factors are the softmax of the $L^{(c)}$. This is *Flash-Decoding* (Dao and others, 2023).
 #
-# Let the first of two parts have 20 of our 30 keys. **Predict** whether every query gives it two thirds of the weight.
+# Let the first of two parts have 20 of our 30 keys:
 
-# %% id="parts-run" tags=["predicted"]
+# %% id="parts-run"
 z1, L1 = forward(Q, K[:20], V[:20], B_q=5, B_k=4)
 z2, L2 = forward(Q, K[20:], V[20:], B_q=5, B_k=4)
 L = np.logaddexp(L1, L2)  # ln(e^L1 + e^L2), and large L cannot overflow
@@ -272,18 +269,16 @@ w1, w2 = np.exp(L1 - L), np.exp(L2 - L)
 print("first part, five queries:", w1[:5, 0].round(2))
 print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
 
-# %% [markdown] id="parts-answer" tags=["answer"]
-# No. A part also weighs more if its scores are higher, and these differ from query to query.
+# %% [markdown] id="parts-answer"
+# The first part does not always get two thirds of the weight, since higher scores count, too.
 
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
-# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, and
-# with it any weight comes back from its score, without the rest of its row:
+# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, with
+# which any weight comes back from its score:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
-#
-# Since $s_{ij} \le L_i$, this power of $e$ cannot overflow.
 
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO_i$ is the gradient of output $i$, in lesson {lesson}`gradients` $dZ_i$. The
@@ -320,10 +315,11 @@ d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 # What is left is three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
 # $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile. Now the keys are in the outer
 # loop: a tile's $dK$ and $dV$ stay in the fast memory until they are finished, while the rows of the queries pass by, and $dQ$ with them.
+# On purpose, each exponential is computed again, and not stored. (Here even twice, for short code.)
 
 
 # %% id="backward-code"
-def backward(query, key, value, d_output, output, lse, B_q, B_k):
+def backward(query, key, value, d_output, output, lse, B_q, B_k, d_scores=d_scores):
     root = np.sqrt(query.shape[1])
     d_query, d_key, d_value = (np.zeros(x.shape) for x in (query, key, value))
     for j in range(0, len(key), B_k):
@@ -342,7 +338,7 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k):
 # ## The whole algorithm
 #
 # `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. They now meet plain attention, and so
-# does the bug. We print the largest error of the output, $dQ$, $dK$ and $dV$.
+# does the bug. A second bug takes the mean cost over the keys of the tile alone:
 
 # %% id="algorithm-run"
 from attn_course.reference import attention_backward
@@ -352,36 +348,110 @@ def plain(Q, K, V, d_output):
     return attention(Q, K, V), *attention_backward(Q, K, V, d_output)
 
 
-def tiled(Q, K, V, d_output, step=step):
+def tiled(Q, K, V, d_output, step=step, d_scores=d_scores):
     output, lse = forward(Q, K, V, 64, 64, step)
-    return output, *backward(Q, K, V, d_output, output, lse, 64, 64)
+    return output, *backward(Q, K, V, d_output, output, lse, 64, 64, d_scores)
+
+
+def tile_mean(scores, value, d_output, output, lse):
+    part = np.exp(scores - lse) @ value  # what this tile adds to the output
+    return d_scores(scores, value, d_output, part, lse)
 
 
 # %% [markdown] id="algorithm-predict"
-# Your bet is due. **Predict** also by what factor the memory of both ways grows for twice as many positions.
+# Your bet is due. We also print the largest error of the output, $dQ$, $dK$ and $dV$. **Predict** which of the four each bug spoils.
+
 
 # %% id="algorithm-compare" tags=["predicted"]
-ways = {"plain": plain, "tiled": tiled, "no factor": partial(tiled, step=no_factor)}
-for T in (1000, 2000):
-    arrays = rng.normal(size=(4, T, 16))  # Q, K, V and dO
-    right = plain(*arrays)
-    for name, way in ways.items():
-        results, peak = measure(way, *arrays)
-        errors = [np.abs(x - y).max() for x, y in zip(results, right, strict=True)]
-        print(f"{T} {name:9} {peak:6.1f} MB, errors", np.round(errors, 3))
+def compare(name, way, right):
+    results, peak = measure(way, *arrays)
+    errors = [np.abs(x - y).max() for x, y in zip(results, right, strict=True)]
+    print(f"{name:9} {peak:4.0f} MB, errors", np.round(errors, 3))
+
+
+arrays = rng.normal(size=(4, 2000, 16))  # Q, K, V and dO
+right = plain(*arrays)
+compare("plain", plain, right)
+compare("tiled", tiled, right)
+compare("no factor", partial(tiled, step=no_factor), right)
+compare("tile mean", partial(tiled, d_scores=tile_mean), right)
 
 # %% [markdown] id="algorithm-answer" tags=["answer"]
-# Plain attention needs four times as much, because its tables have $T^2$ numbers. In tiles, a position adds only the 64 numbers of its four
-# results and its $L$, which is 0.5 MB for 1000 positions. The other 0.2 MB belong to the tiles, whatever the length.
+# Without the factor all four are wrong, because the backward pass starts from a wrong output and a wrong $L$. The mean of the tile spoils
+# $dS$, and with it $dQ$ and $dK$. The output and $dV$ do not depend on $dS$.
 
 # %% [markdown] id="limits"
-# The bug that the next word mostly hid shows in all four arrays. And at 2000 positions, your program needs less than a hundredth of the
-# memory. It is plain NumPy: take it with you.
+# So a right output does not prove the gradients: compare every array. And your program needs less than a hundredth of the memory, most of
+# it for its results and $L$, 65 numbers a position.
+
+# %% [markdown] id="causal"
+# ## What a language model adds
 #
-# **Limits:** all $T_q T_k$ scores are still computed. A causal mask (lesson {lesson}`masking`) is missing. It would put $-\infty$ into $S$,
-# which works if every query sees a key of the first tile of keys, as for $T_q = T_k$, where all see key 1. Otherwise
-# $-\infty - (-\infty)$ gives nan. And NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels`
-# writes one.
+# In training, a text has as many queries as keys, and a *causal* mask hides all later keys from a query (lesson
+# {lesson}`masking`). So hidden scores become $-\infty$, and tiles with nothing to see are skipped. In a tile that begins with query $i$ and
+# key $j$, row $r$ sees column $c$ if $j + c \le i + r$, and there `np.tri(..., k=i - j)` is 1.
+
+
+# %% id="causal-code"
+def causal_forward(query, key, value, B_q, B_k):
+    outputs, lses = [], []
+    for i in range(0, len(query), B_q):
+        Q = query[i : i + B_q]
+        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
+        acc = np.zeros((len(Q), value.shape[1]))
+        for j in range(0, i + len(Q), B_k):  # new: no tile of later keys
+            K, V = key[j : j + B_k], value[j : j + B_k]
+            S = Q @ K.T / np.sqrt(Q.shape[1])
+            S = np.where(np.tri(*S.shape, k=i - j), S, -np.inf)  # new: the mask
+            m, row_sum, acc = step(m, row_sum, acc, S, V)
+        outputs.append(acc / row_sum)
+        lses.append(m + np.log(row_sum))
+    return np.concatenate(outputs), np.concatenate(lses)
+
+
+# %% [markdown] id="causal-backward-text"
+# Every query sees the first key, so $-\infty - (-\infty)$ never comes up. `backward` changes in the same two places. Do both agree with
+# PyTorch and its autograd?
+
+
+# %% id="causal-backward" tags=["hide-input"]
+def causal_backward(query, key, value, d_output, output, lse, B_q, B_k):
+    root = np.sqrt(query.shape[1])
+    d_query, d_key, d_value = (np.zeros(x.shape) for x in (query, key, value))
+    for j in range(0, len(key), B_k):
+        k = slice(j, j + B_k)
+        for i in range(j // B_q * B_q, len(query), B_q):  # new: no earlier queries
+            q = slice(i, i + B_q)
+            S = query[q] @ key[k].T / root
+            S = np.where(np.tri(*S.shape, k=i - j), S, -np.inf)  # new: the mask
+            dS = d_scores(S, value[k], d_output[q], output[q], lse[q])
+            d_value[k] += np.exp(S - lse[q]).T @ d_output[q]
+            d_key[k] += dS.T @ query[q] / root
+            d_query[q] += dS @ key[k] / root
+    return d_query, d_key, d_value
+
+
+# %% id="causal-compare"
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+
+def mine(Q, K, V, d_output):
+    output, lse = causal_forward(Q, K, V, 64, 64)
+    return output, *causal_backward(Q, K, V, d_output, output, lse, 64, 64)
+
+
+q, k, v = (torch.tensor(x, requires_grad=True) for x in arrays[:3])
+theirs = scaled_dot_product_attention(q, k, v, is_causal=True)
+theirs.backward(torch.tensor(arrays[3]))
+right = [x.detach().numpy() for x in (theirs, q.grad, k.grad, v.grad)]
+compare("mine", mine, right)
+
+# %% [markdown] id="causal-end"
+# They do, and each made only 528 of the $32 \times 32$ tiles. It is your program, in plain NumPy: take it with you.
+#
+# **Limits:** It takes one head at a time, and still computes all visible scores. NumPy cannot say what lies in which memory.
+# A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -399,10 +469,9 @@ verify_lesson("flash")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The maximum, the sum and the accumulator are all we need to know of the keys so far.
+# - The maximum, the sum and the accumulator are all we need of the keys so far.
 # - A tile of queries stays while all keys pass by. Its size sets the traffic.
-# - Outputs that are already divided merge with the softmax of their log-sum-exps.
-# - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
+# - Backward, $L$ rebuilds any weight, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
 #
 # So we get the same output and gradients, up to rounding, without storing the tables. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 

@@ -5,8 +5,8 @@
 # model copy what it read before, and where in it does this happen?** You will build the trick by hand, watch it arrive in a small
 # model, then find it in a real one and switch it off, with tools of your own.
 #
-# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 57 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
+# **You need** lessons {lesson}`heads`, {lesson}`absorption` and {lesson}`transformer`. **Time:** 57 minutes, without *Deeper* sections
+# and the [exercises](../work/ex_{lesson}`induction`_induction.ipynb).
 
 # %% [markdown] id="name"
 # ## A name that nobody knows
@@ -36,8 +36,9 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
 # This rule copies: **find a place right after an earlier occurrence of the word you stand at, and say the word that is there.**
 # At the end of *the cat sat because the* it finds place 2, and says *cat*.
 #
-# Let row $i$ of $X$ be one-hot: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 for equal words, else
-# 0. The rule compares word $i$ with the word *before* place $j$. So let $S$ move all rows one place down (row 1 becomes zero). Then for $j \ge 2$
+# Let row $i$ of $X$ be one-hot: 1.0 at the number $t_i$ of word $i$, else 0.0. The dot product of two rows is 1 for equal words, else 0.
+# The rule compares word $i$ with the word *before* place $j$. So let $S$ move all rows one place down (row 1 becomes zero). Then for
+# $j \ge 2$
 #
 # $$\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,] \key{match-of-word-before}$$
 #
@@ -90,9 +91,9 @@ for place in (4, 3):
 # %% [markdown] id="layers"
 # ## It takes two layers
 #
-# Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ and its place alone. If we exchange word $j - 1$,
-# the bracket in {eq}`match-of-word-before` can change, but the score of place $j$ stays the same for every place $i$ from $j$ on. So these
-# cannot be the scores of this head. A head could have them if an earlier one had written word $j - 1$ into place $j$:
+# Can a head of the first layer follow this rule? Its key at place $j$ is made from word $j$ and its place alone. If we exchange word
+# $j - 1$, the bracket in {eq}`match-of-word-before` can change, but the score of place $j$ stays the same for every place $i$ from $j$
+# on. So these cannot be the scores of this head. A head could have them if an earlier one had written word $j - 1$ into place $j$:
 
 # %% id="layers-figure"
 figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
@@ -102,8 +103,8 @@ figures.circuit(["the", "cat", "sat", "because", "the"], found=1)
 # stream (lesson {lesson}`heads`): $X_1 = X + P X U$.
 #
 # A head of the second layer has the scores $X_1 W X_1^\top$, with $W = W_Q W_K^\top$ (lesson {lesson}`absorption`). Here we leave out the
-# scale, norms, hidden units and all other heads, and positions enter only through $P$. Query and key are sums of two, so the scores are a sum
-# of four:
+# scale, norms, hidden units and all other heads, and positions enter only through $P$. Query and key are sums of two, so the scores are a
+# sum of four:
 #
 # $$X_1\, W X_1^\top = X\, W X^\top + X\, W\, (P X U)^\top + P X U\, W X^\top + P X U\, W\, (P X U)^\top \label{scores-of-second-layer}$$
 
@@ -145,8 +146,8 @@ for name, (query, keys) in sides.items():
 #
 # $$s = \frac{1}{n} \sum_{i=1}^{n} P_{n+i,\; i+1} \key{induction-score}$$
 #
-# where $P$ are now the weights of this head. Olsson et al. (2022) call a head an *induction head* if it looks there and also raises the chance
-# of the word it finds.
+# where $P$ are now the weights of this head. Olsson et al. (2022) call a head an *induction head* if it looks there and also raises the
+# chance of the word it finds.
 
 # %% [markdown] id="score-turn"
 # **Your turn.** {turn}`induction-score-of-maps`
@@ -165,8 +166,8 @@ check("induction-score-of-maps", my_score)
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
-# Does training find this way? Our model is that of lesson {lesson}`transformer` without hidden units: two layers of four heads. It
-# knows 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8 to 24, is drawn for each text, so
+# Does training find this way? Our model is that of lesson {lesson}`transformer` without hidden units: two layers of four heads. It knows
+# 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8 to 24, is drawn for each text, so
 # to look a fixed number of places back helps little.
 #
 # A test text is 16 different words, twice. We measure how many of the last 15 are right (the first word of the second round cannot be
@@ -208,19 +209,21 @@ for step in range(301):
     optimiser.step()
 
 # %% [markdown] id="arrive-predict"
-# Here is what two heads of our run look at meanwhile, one of each layer (means over the test texts):
+# Here is what two heads of our run look at meanwhile, one of each layer (means over the test texts), and what three models of one layer
+# get right after 600 steps. (All this is stored, in `runs` and `copies`.)
 
 # %% id="arrive-figure" tags=["hide-input"]
 from attn_course.lessons.induction.experiments_maps import MAPS
 
 copies, runs = lab.COPIER.load(), MAPS.load()
 figures.stripes(runs.results[0])
-print("one layer, after 600 steps: right", copies.values("one layer", "copied")[:, -1])
+print("three of one layer: right", copies.values("one layer", "copied")[:, -1].round(2))
 
 # %% [markdown] id="arrive-notice"
-# Each head draws a stripe. Above, a place looks at the one before it. Below, a word of the second round looks 15 places back, right behind its
-# first occurrence: in this stripe lie the 16 entries of {eq}`induction-score`. Both come within 50 steps, and copying rises from 21 to 92 %. In
-# two other draws they also come together; in one of them, both come 100 steps later than here. One layer alone is right about once in ten times.
+# Each head draws a stripe. Above, a place looks at the one before it. Below, a word of the second round looks 15 places back, right
+# behind its first occurrence: in this stripe lie the 16 entries of {eq}`induction-score`. Both come between the steps 150 and 200, while
+# copying rises from 21 to 92 %. In two other draws they also come together; in one of them, both come 100 steps later than here. One
+# layer alone is right about once in ten times.
 
 # %% [markdown] id="cause"
 # ## Is it the cause?
@@ -288,18 +291,6 @@ for layer, (kind, looked) in enumerate({"back": back, "score": scores}.items()):
 # In our run, 15 % are right without the head that looks back, and 86 % without the head with the largest score: two others of its layer
 # draw the same stripe. Without any one of the others, most words stay right.
 
-# %% [markdown] id="cause-more"
-# The other way round: in three models, trained for 600 steps, we keep one head of a layer, that with the largest weight or score or,
-# as a control, the smallest:
-
-# %% id="cause-code"
-for name in copies.results[0]["one head left"]:
-    print(f"kept: {name:34}", copies.values("one head left", name).round(2))
-
-# %% [markdown] id="cause-notice"
-# In the first layer the head that looks back is nearly enough. In the second, the one with the largest score copies 62 to 82 % by itself. So
-# copying needs the head that looks back, and at least one with a large score.
-
 # %% [markdown] id="cause-roles"
 # By hand, everything went through the keys. And in a trained model? In its second layer, first the queries alone read $X$ and not $X_1$,
 # then the keys, then the values. **Predict** what becomes of the largest score and of the copying.
@@ -313,8 +304,9 @@ for role in ("query", "key", "value"):
     print(f"{role:5} reads X: score {found}, right {right}")
 
 # %% [markdown] id="cause-answer" tags=["answer"]
-# If its keys read $X$, the second layer has no induction head left, and copies no better than a single layer. Values do not tell a head where
-# to look, and need only their own word. If the queries read $X$, the largest score even rises. Training has found K-composition by itself.
+# If its keys read $X$, the second layer has no induction head left, and copies no better than a single layer. Values do not tell a head
+# where to look, and need only their own word. If the queries read $X$, the largest score even rises. Training has found K-composition by
+# itself.
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -363,9 +355,9 @@ for name, shares in right.items():
     print(f"without {name:31} {shares.min():.2f} to {shares.max():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the eight, no token is copied; without eight others of their layers (the mean of three sets), at least 48 % are. Without head 0 of
-# layer 16, at most 12 % are; without three others that look one back, at least 49 %. So here copying hangs on this one head, and on the eight
-# together. Whether each of the eight is needed, this does not show.
+# Without the eight, no token is copied; without eight others of their layers (the mean of three sets), at least 48 % are. Without head 0
+# of layer 16, at most 12 % are; without three others that look one back, at least 49 %. So here copying hangs on this one head, and on
+# the eight together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
@@ -373,19 +365,23 @@ for name, shares in right.items():
 # Back to Brumela and your bet. Here is what the model expects without each of the nine heads of a layer, one at a time:
 
 # %% id="last-code" tags=["live"]
-layer = 17  # three of the eight sit here; then choose your own, 0 to 29
+from itertools import product
+
+layers = [17]  # three of the eight sit here; range(30), 0 to 29, takes a minute
+begins = " Qu"  # the right token
 
 if model.is_here:
     blocks = model.network.blocks
     outputs = [block.attention.w_output.detach().numpy() for block in blocks]
-    for head in range(9):
+    for layer, head in product(layers, range(9)):
         with silenced(outputs, layer, head, n_heads=9), torch.no_grad():
             chances = model.network(model.ids(begun), last=True)[0].softmax(-1)
         token = model.tokenizer.decode([int(chances.argmax())])
-        print(f"without head {head}: {chances.max():.2f} for {token!r}")
+        if token != begins or len(layers) == 1:
+            print(f"without head {(layer, head)}: {chances.max():.2f} for {token!r}")
 
 # %% [markdown] id="last-all"
-# All 30 layers take a minute or two. We searched them for this name and for five others. **Predict** how many of the 270 heads make
+# We searched all 30 layers for this name and for five others. **Predict** how many of the 270 heads make
 # the model forget *Quistok* when one alone is silent, and how many of these are among the eight.
 
 # %% id="last-names" tags=["predicted"]
@@ -398,12 +394,13 @@ for found in NAMED.load().results:
 # One head is enough. For five of the six names, head 0 of layer 16 is such a head. None of the eight is in any list, but without all eight
 # together the model forgets every one of these names.
 #
-# The surprise is head 2 of layer 28. At the end of Brumela's text it gives nearly half of its weight to *Qu*. Yet on the random tokens of
-# section {section}`real` its induction score is about 0.05 or less, and they are copied nearly as well without it. So a score from one kind of text
-# need not find every head that copying needs in another.
+# The surprise is head 2 of layer 28. At the end of Brumela's text it gives nearly half of its weight to *Qu*. Yet on the 50 random tokens
+# of section {section}`real` its induction score is about 0.05, and they are copied nearly as well without it. So a score from one kind of
+# text need not find every head that copying needs in another.
 
 # %% [markdown] id="recipe"
-# Now invent a name, write it into `begun`, and look for the heads that it needs.
+# Now invent a name, write its text into `begun` and its second word's first token into `begins`, take `range(30)`, and see which heads it
+# needs.
 #
 # `score` and `silenced` work outside this course, too. Here we write the second head of section {section}`layers` into a layer of PyTorch
 # (every `nn.Linear` keeps its matrix transposed):
@@ -456,9 +453,9 @@ verify_lesson("induction")
 # ## Deeper: see every head
 #
 # Here are all heads of SmolLM2 on a short text in which *red* comes twice. The viewer opens at the second *red* and the word that
-# followed the first. Press `B` in it to go through the heads, those with the most weight on this pair first. How many of the first seven are
-# among the eight? Then press `V`, which shades by what is brought. Many heads give nearly all of their weight to the first word: what does it
-# bring?
+# followed the first. Press `B` in it to go through the heads, those with the most weight on this pair first. How many of the first seven
+# are among the eight? Then press `V`, which shades by what is brought. Many heads give nearly all of their weight to the first word: what
+# does it bring?
 
 # %% id="every-head-code"
 from attn_course import attention_viewer
@@ -478,18 +475,18 @@ attention_viewer(**red, layer=18, head=6, query=8)
 # %% [markdown] id="lens"
 # ## Deeper: reading the stream on its way
 #
-# The eight heads sit in layers 17 to 23, but the model speaks behind layer 29. At each place the stream is a sum of parts $z_l$: the token
-# itself, $z_0$, and what each of $L$ layers added, its hidden units included. The last norm divides this sum by a number $r$, the root of its
-# mean square, so the *logits*, the scores of all tokens, are a sum, too:
+# The eight heads sit in layers 17 to 23, but the model speaks behind layer 29. At each place the stream is a sum of parts $z_l$: the
+# token itself, $z_0$, and what each of $L$ layers added, its hidden units included. The last norm divides this sum by a number $r$, the
+# root of its mean square, so the *logits*, the scores of all tokens, are a sum, too:
 #
 # $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
 #
-# with the last gain $g$, the table $E$, and $\varepsilon = 0$. If we stop the sum early, and read $X_l$, with its own $r$, as if it were the
-# last, we have the *logit lens* (nostalgebraist, 2020).
+# with the last gain $g$, the table $E$, and $\varepsilon = 0$. If we stop the sum early, and read $X_l$, with its own $r$, as if it were
+# the last, we have the *logit lens* (nostalgebraist, 2020).
 
 # %% [markdown] id="lens-predict"
-# For 50 random tokens, read twice, we ask which rank the right one has among all 49,152: the median of the second round, in six draws. By chance
-# it would be about 24,577. **Predict** in which layers it moves to the front, and what happens when the eight heads are silenced.
+# For 50 random tokens, read twice, we ask which rank the right one has among all 49,152: the median of the second round, in six draws. By
+# chance it would be about 24,577. **Predict** in which layers it moves to the front, and what happens when the eight heads are silenced.
 
 # %% id="lens-figure" tags=["predicted"]
 from attn_course.lessons.induction.experiments_smollm2 import LENS
@@ -502,11 +499,11 @@ for name, found in ranks.items():
 figures.depths(ranks)
 
 # %% [markdown] id="lens-answer" tags=["answer"]
-# Layer 0 brings the right token from rank 34,000 to rank 17,000. Then it stays between 13,000 and 17,000 up to layer 17, though three of the
-# eight heads sit in layer 17. Layer 18 lifts it to about 10,000, and layer 23 from about 6,000 to 800, each with all its heads and hidden
-# units. The last layers bring it to rank 1. Without the eight the median stays behind rank 9,000, and without eight others it moves nearly as
-# before. This fits a word that enters the stream with these heads, in a form that the table reads badly until layer 23. The lens tells where a
-# word can be *read*, and not where it was found.
+# Layer 0 brings the right token from rank 34,000 to rank 17,000. Then it stays between 13,000 and 17,000 up to layer 17, though three of
+# the eight heads sit in layer 17. Layer 18 lifts it to about 10,000, and layer 23 from about 6,000 to 800, each with all its heads and
+# hidden units. The last layers bring it to rank 1. Without the eight the median stays behind rank 9,000, and without eight others it
+# moves nearly as before. This fits a word that enters the stream with these heads, in a form that the table reads badly until layer 23.
+# The lens tells where a word can be *read*, and not where it was found.
 
 # %% [markdown] id="who"
 # ## Deeper: who says the next word?
@@ -520,9 +517,10 @@ from attn_course import alive
 alive("logits-by-part")
 
 # %% [markdown] id="who-predict"
-# The storytellers of lesson {lesson}`transformer` read 1000 stories up to the helper's name, as in *Eva has a red cup . she breaks the cup .
-# Tom*. The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed ahead of the
-# mean of the other three, and how often the right one still wins when this part alone adds nothing. Guessing would be right in a quarter.
+# The storytellers of lesson {lesson}`transformer` read 1000 stories up to the helper's name, as in *Eva has a red cup . she breaks the
+# cup . Tom*. The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed
+# ahead of the mean of the other three, and how often the right one still wins when this part alone adds nothing. Guessing would be right
+# in a quarter.
 
 # %% id="who-code"
 from attn_course.lessons.induction.experiments_parts import PARTS, SHARES

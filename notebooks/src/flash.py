@@ -59,7 +59,8 @@ figures.machine()
 # the output is 4. Attention with the safe softmax of lesson {lesson}`softmax` goes through the row **three times**: for the largest score
 # $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 #
-# **Two passes are enough.** The second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide only once, at the end: $z = a / \ell$.
+# **Two passes are enough.** The second one sums $a = \sum_j e^{s_j - m}\, v_j$ beside $\ell$, and we divide only once, at the end:
+# $z = a / \ell$.
 
 # %% [markdown] id="two-passes"
 # **One pass is enough**, if $m$ may change on the way. It may, because any finite $m$ gives the same output: $e^{-m}$ is a factor of both
@@ -191,7 +192,7 @@ figures.tiles_explorable()
 # %% [markdown] id="real"
 # ## Does a real model notice?
 #
-# Our program gives SmolLM2, the language model of lesson {lesson}`start`, one token at a time, so each of its 270 heads asks with one query.
+# The course's program feeds a text to SmolLM2 (lesson {lesson}`start`) one token at a time, so each of its 270 heads asks with one query.
 # Here are its likeliest next tokens, by its own attention and by `forward` with one key in a tile:
 
 # %% id="real-load" tags=["live", "hide-input"]
@@ -241,15 +242,16 @@ for text in beginnings if model.is_here else []:
 model.attend = my_flash  # the right one again
 
 # %% [markdown] id="real-broken" tags=["answer"]
-# On our machine it changes one. " sets" falls from 0.651 to 0.172 and " Paris" from 0.773 to 0.576, but both stay first, and " Celsius" even
-# rises, from 0.915 to 0.922. Only " cold" loses its place. So the next word can hide a bug in all 270 heads. Section {section}`algorithm`
-# compares numbers.
+# On our machine it changes one. " sets" falls from 0.651 to 0.172 and " Paris" from 0.773 to 0.576, but both stay first, and " Celsius"
+# even rises, from 0.915 to 0.922. Only " cold" loses its place. So the next word can hide a bug in all 270 heads. Section
+# {section}`algorithm` compares numbers.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
 #
 # When a model writes, each head has one query, so a single tile, and perhaps thousands of keys. Most processors of a GPU may have nothing
-# to do. Can several share a row? Let each take a part $c$ of at least one *key*, and hand on its finished output $z^{(c)}$ and its $L^{(c)}$.
+# to do. Can several share a row? Let each take a part $c$ of at least one *key*, and hand on its finished output $z^{(c)}$ and its
+# $L^{(c)}$.
 
 # %% [markdown] id="parts-merge"
 # Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as
@@ -282,17 +284,18 @@ print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
 
 # %% [markdown] id="backward-scores"
 # Next come the gradients of the scores. As in the papers, $dO_i$ is the gradient of output $i$, in lesson {lesson}`gradients` $dZ_i$. The
-# *cost* of key $j$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. {eq}`gradient-of-scores` compares it with the mean
-# cost $\delta_i$ of the row:
+# *cost* of key $j$ is how fast the loss grows with its weight, $dP_{ij} = dO_i \cdot v_j$. {eq}`gradient-of-scores` compares it with the
+# mean cost $\delta_i$ of the row:
 #
 # $$dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i), \qquad \delta_i = \sum_l p_{il}\, dP_{il}$$
 
 # %% [markdown] id="backward-mean"
 # Take our row once more, with $dO = 1$. The costs are the values, 8, 4 and 2, and their mean is
-# $\frac16 \cdot 8 + \frac36 \cdot 4 + \frac26 \cdot 2 = 4$. So $dS = (\frac23, 0, -\frac23)$: the key with the largest weight gets no push at all.
+# $\frac16 \cdot 8 + \frac36 \cdot 4 + \frac26 \cdot 2 = 4$. So $dS = (\frac23, 0, -\frac23)$: the key with the largest weight gets no
+# push at all.
 #
-# The mean is a sum over *all* keys, and a tile has only some. But we have seen this 4 before: it is the output of the row.
-# Since $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that are
+# The mean is a sum over *all* keys, and a tile has only some. But we have seen this 4 before: it is the output of the row. Since
+# $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that are
 # here anyway.
 
 # %% [markdown] id="backward-turn"
@@ -337,8 +340,8 @@ def backward(query, key, value, d_output, output, lse, B_q, B_k, d_scores=d_scor
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. They now meet plain attention, and so
-# does the bug. A second bug takes the mean cost over the keys of the tile alone:
+# `forward` and `backward`, with your two functions in them, are FlashAttention in the version of 2023. They now meet plain attention, and
+# so does the bug. A second bug sums $\delta$ over the keys of one tile only:
 
 # %% id="algorithm-run"
 from attn_course.reference import attention_backward
@@ -377,8 +380,8 @@ compare("no factor", partial(tiled, step=no_factor), right)
 compare("tile mean", partial(tiled, d_scores=tile_mean), right)
 
 # %% [markdown] id="algorithm-answer" tags=["answer"]
-# Without the factor all four are wrong, because the backward pass starts from a wrong output and a wrong $L$. The mean of the tile spoils
-# $dS$, and with it $dQ$ and $dK$. The output and $dV$ do not depend on $dS$.
+# Without the factor all four are wrong, because the backward pass starts from a wrong output and a wrong $L$. The part of the sum in one
+# tile spoils $dS$, and with it $dQ$ and $dK$. The output and $dV$ do not depend on $dS$.
 
 # %% [markdown] id="limits"
 # So a right output does not prove the gradients: compare every array. And your program needs less than a hundredth of the memory, most of
@@ -410,8 +413,8 @@ def causal_forward(query, key, value, B_q, B_k):
 
 
 # %% [markdown] id="causal-backward-text"
-# Every query sees the first key, so $-\infty - (-\infty)$ never comes up. `backward` changes in the same two places. Do both agree with
-# PyTorch and its autograd?
+# Every query sees the first key, and its tile comes first, so $-\infty - (-\infty)$ never comes up. `backward` changes in the same two
+# places. Do both agree with PyTorch and its autograd?
 
 
 # %% id="causal-backward" tags=["hide-input"]
@@ -473,7 +476,8 @@ verify_lesson("flash")
 # - A tile of queries stays while all keys pass by. Its size sets the traffic.
 # - Backward, $L$ rebuilds any weight, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
 #
-# So we get the same output and gradients, up to rounding, without storing the tables. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# So we get the same output and gradients, up to rounding, without storing the tables. Now the
+# [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
@@ -539,10 +543,11 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="roof-notice"
-# These are the times above. With tables that were there before, eager is still about 20 ms slower than sdpa. At the rate of a copy, writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these
-# 20 ms go was measured: we assume that each step reads its inputs and writes its result, and that sdpa moves each input once. (It stores no
-# tables, as its inputs have four axes: batch, head, position, feature.) All four
-# points lie below the roof, whose rates are those of a copy and of one product of matrices. A program faster than these could lie above it.
+# These are the times above. With tables that were there before, eager is still about 20 ms slower than sdpa. At the rate of a copy,
+# writing and reading its three tables takes 19 ms, about as much. But neither these bytes nor where these 20 ms go was measured: we
+# assume that each step reads its inputs and writes its result, and that sdpa moves each input once. (It stores no tables, as its inputs
+# have four axes: batch, head, position, feature.) All four points lie below the roof, whose rates are those of a copy and of one product
+# of matrices. A program faster than these could lie above it.
 
 # %% [markdown] id="backward-work"
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:

@@ -127,9 +127,9 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
 # Can a head of width 32 do better? It mixes vectors, but the linear map makes one number for each answer. Let $D$ be the number for "blue
-# comes after" less that for "red comes after". Only matrices act on the mixture, so a colour is one number again: $f(\mathrm{red})$ is what
-# red adds to $D$ at the weight 1, from both places alike, since both go through the same $W_V$. The other six places keep their colours, so
-# all the rest, $c$, is the same in each row:
+# comes after" less that for "red comes after". Only matrices act on the mixture, so $D$ is a sum over the places, each with its weight. Let
+# $f(\mathrm{red})$ be what a red place would add at the weight 1: it is the same for the place before and the place after, since both go
+# through one $W_V$. The other six places keep their colours, so all the rest, $c$, is the same in each row:
 #
 # | before, after | wanted | $D$ |
 # |---|---|---|
@@ -147,8 +147,8 @@ figures.mixture_explorable()
 #
 # The first line says that $g$ is positive, the second that it is negative, so no map can do it with these weights.
 #
-# With any weights, the bracket is the weight of the place after less that of the place before. No weight is negative, so $g$ stays positive,
-# and the second line says that the place after must lead, by however little.
+# With other weights the first line says (weight after) $g > 0$. No weight is negative, so $g$ is positive. The second says (weight after −
+# weight before) $g > 0$, so the place after must lead, by however little.
 
 # %% [markdown] id="why-two"
 # To name the colour *before*, in the same way (with another $f$), the place before must lead. One head cannot do both. Two heads can, since
@@ -352,8 +352,8 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% [markdown] id="layer-same"
-# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands from place 5 on. With the mask, no output before
-# it may move:
+# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands from place 5 on. With the mask, no output
+# before it may move:
 
 # %% id="layer-code"
 mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
@@ -369,9 +369,9 @@ for causal in (False, True):
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`, $W_O$ maps
-# them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block
-# $h$:
+# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`,
+# $W_O$ maps them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet
+# only block $h$:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 
@@ -416,7 +416,8 @@ for silent in (0, 1):
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
-# heads, each with queries of its own; they share keys and values in threes. (We count from 0.) The model reads a list of words that begins again:
+# heads, each with queries of its own; they share keys and values in threes. (We count from 0.) The model reads a list of words that
+# begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -470,9 +471,10 @@ print("all others silent:", goes_on(*others))
 figures.path(words.split())
 
 # %% [markdown] id="real-measured"
-# If so, without head 0 they must give "paper" little weight. (The model still writes this first word, so something else supplies it.)
+# If so, we would expect the heads of layer 17 to give "paper" little weight without head 0. (The model still writes this first word, so
+# something else supplies it.)
 #
-# **Predict** the largest weight that a head of layer 17 gives it from the second "green": with no head silent, without head 0, and
+# **Predict** the largest weight that one of them gives "paper" from the second "green": with no head silent, without head 0, and
 # without the eight others.
 
 # %% id="real-found" tags=["live", "predicted"]

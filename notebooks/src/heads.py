@@ -127,25 +127,28 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
 # Can a head of width 32 do better? It mixes vectors, but the linear map makes one number for each answer. Let $D$ be the number for "blue
-# comes after" less that for "red comes after". Only matrices act on the mixture, so with these weights
+# comes after" less that for "red comes after". Only matrices act on the mixture, so $D$ is a sum over the places, each with its weight. Let
+# $f(\mathrm{red})$ be what a red place would add at the weight 1: it is the same for the place before and the place after, since both go
+# through one $W_V$. The other six places keep their colours, so all the rest, $c$, is the same in each row:
 #
-# $$D(\mathrm{red}, \mathrm{blue}) = 0.6\, f(\mathrm{red}) + 0.4\, f(\mathrm{blue}) + c$$
-#
-# A colour is one number again: $f(\mathrm{red})$ is what red adds at the weight 1. It is the same from both places, since both go through
-# the same $W_V$. The rest, $c$, stays the same while the other six places keep their colours.
+# | before, after | wanted | $D$ |
+# |---|---|---|
+# | red, red | negative | $0.6\, f(\mathrm{red}) + 0.4\, f(\mathrm{red}) + c$ |
+# | red, blue | positive | $0.6\, f(\mathrm{red}) + 0.4\, f(\mathrm{blue}) + c$ |
+# | blue, red | negative | $0.6\, f(\mathrm{blue}) + 0.4\, f(\mathrm{red}) + c$ |
 
 # %% [markdown] id="why-signs"
-# To be right every time about the colour after, $D$ must be positive for "red, blue", and negative for "red, red" and "blue, red". So
-# with $g = f(\mathrm{blue}) - f(\mathrm{red})$,
+# The second row must be larger than the first, and larger than the third. So with $g = f(\mathrm{blue}) - f(\mathrm{red})$,
 #
 # $$\begin{aligned}
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= 0.4\, g > 0 \\
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (0.4 - 0.6)\, g > 0
 # \end{aligned}$$
 #
-# The first line says that $g$ is positive, the second that it is negative, so no map can do it with these weights. With any weights, the
-# bracket is the weight of the place after less that of the place before. No weight is negative, so $g$ stays positive, and the second line
-# says that the place after must lead, by however little.
+# The first line says that $g$ is positive, the second that it is negative, so no map can do it with these weights.
+#
+# With other weights the first line says (weight after) $g > 0$. No weight is negative, so $g$ is positive. The second says (weight after −
+# weight before) $g > 0$, so the place after must lead, by however little.
 
 # %% [markdown] id="why-two"
 # To name the colour *before*, in the same way (with another $f$), the place before must lead. One head cannot do both. Two heads can, since
@@ -156,9 +159,8 @@ figures.mixture_explorable()
 # %% id="why-vary"
 place = torch.arange(8)
 before, after = (one.weights[:, 0, place, (place + step) % 8] for step in (-1, 1))
-lead = before - after  # (1024, 8)
-print(f"lead: mean {lead.mean():.2f}, standard deviation {lead.std():.2f}")
-print(f"the place after leads in {100 * (lead < 0).float().mean():.0f} of 100 cases")
+leads = 100 * (before > after).float().mean()  # (1024, 8) cases
+print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
 # It nearly always does, so the proof fits our model, if only roughly.
@@ -167,9 +169,9 @@ print(f"the place after leads in {100 * (lead < 0).float().mean():.0f} of 100 ca
 # ## Is the other colour lost?
 #
 # Is the colour after gone from the mixture, or only out of reach for a linear map? Behind the head of `one`, we train a small network in
-# place of the map. For control, a second head with the same values gives both places 0.48:
+# place of the map. For control, a second head with the same values gives both places 0.48, and drops the rest:
 
-# %% id="more-chosen"
+# %% id="more-chosen" tags=["hide-input"]
 from copy import deepcopy
 
 
@@ -201,8 +203,8 @@ for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
 # others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
 
 # %% [markdown] id="mixture"
-# So the lead that hides one colour from a linear map lets a network find it. Two heads need no network: they **hand several things over
-# apart**, ready for a linear map.
+# With equal weights, no linear map could be sure of either colour. The lead picks the one that it can name, and lets a network find the
+# other. Two heads need no network: they **hand several things over apart**, ready for a linear map.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -264,11 +266,11 @@ my_heads = heads_ours if my_heads is ... else my_heads
 # Two heads should return 1.6 and 2.4:
 
 # %% id="small-code"
-query = np.log([[8.0, 8.0]])
-key = np.array([[0, 1], [1, 0], [0, 0]])
-value = np.array([[0, 3], [2, 0], [0, 0]])
-print("two heads:", my_heads(query, key, value, 2).round(2))
-print("one head: ", my_heads(query, key, value, 1).round(2))
+query = np.log([[1.0, 1], [1, 1], [8, 8]])  # the last row is that of "sat"
+key = np.array([[0.0, 1], [1, 0], [0, 0]])
+value = np.array([[0.0, 3], [2, 0], [0, 0]])
+print("two heads:", my_heads(query, key, value, 2)[-1].round(2))
+print("one head: ", my_heads(query, key, value, 1)[-1].round(2))
 
 # %% [markdown] id="columns"
 # What does the cut do to the layer's matrices? With tokens as the rows of $X$, the queries are $X W_Q$, and each of their columns is $X$
@@ -298,17 +300,17 @@ looped = np.array([my_heads(query[b], key[b], value[b], 2) for b in range(1024)]
 # It calls `attend` 2048 times. Since `@` and `.mT` work on the last two axes, one call is enough for arrays of the shape $(B, H, T, d_k)$.
 # The shortest way there is one `reshape`.
 #
-# **Predict** whether this agrees with the loop, and which place each of the eight rows of head 0 comes from.
+# **Predict** whether this agrees with the loop, and from which place each of the eight rows of head 0 comes.
 
 # %% id="at-once-trap-code" tags=["predicted"]
 sides = (side.reshape(1024, 2, 8, 16) for side in (query, key, value))  # (B, H, T, d_k)
 reshaped = attend(*sides).reshape(1024, 8, 32)
 print("the same as the loop:", np.allclose(reshaped, looped, atol=1e-5))
-places = np.arange(8).repeat(32).reshape(1, 8, 32)  # each row holds its place
-print("places of head 0:", places.reshape(1, 2, 8, 16)[0, 0, :, 0])
+blocks = np.arange(8).repeat(2)  # two blocks of 16 numbers at each place
+print("places in each head:", *blocks.reshape(2, 8))
 
 # %% [markdown] id="at-once-trap-answer" tags=["answer"]
-# The shape fits, but `reshape` keeps the numbers in order, and cuts after every 16. So head 0 gets both halves of the first four places.
+# The shape fits, but `reshape` keeps the blocks in order. So head 0 gets both blocks of the first four places.
 
 # %% [markdown] id="at-once-axes"
 # So we cut only the columns, then swap heads and places:
@@ -323,7 +325,7 @@ def by_head(side, n_heads):  # (B, T, H d_k)
 z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))  # (1024, 2, 8, 16)
 merged = z.swapaxes(1, 2).reshape(1024, 8, 32)  # side by side again
 print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
-print("places of head 0:", by_head(places, 2)[0, 0, :, 0])
+print("places in each head:", *blocks.reshape(8, 2).swapaxes(0, 1))
 
 # %% [markdown] id="at-once-swap"
 # The call took about a tenth of the loop's time on one CPU core. A class for models of your own adds the projections and a causal
@@ -343,15 +345,15 @@ class MultiHeadAttention(nn.Module):
         q, k, v = (by_head(side, self.n_heads) for side in sides)  # (B, H, T, d_k)
         scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, H, T, T)
         if causal:
-            later = torch.ones_like(scores).triu(1).bool()  # keys behind the query
+            later = torch.ones_like(scores).triu(1).bool()  # keys after the query
             scores = scores.masked_fill(later, -torch.inf)
         z = scores.softmax(dim=-1) @ v  # (B, H, T, d_k)
         return self.output(z.swapaxes(1, 2).flatten(2))  # (B, T, d_model)
 
 
 # %% [markdown] id="layer-same"
-# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands from place 5 on. Which outputs move, without the
-# mask and with it?
+# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands from place 5 on. With the mask, no output
+# before it may move:
 
 # %% id="layer-code"
 mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
@@ -364,15 +366,12 @@ for causal in (False, True):
     moved = (mine(x, causal) - mine(changed, causal)).abs().amax(dim=(0, 2)) > 1e-5
     print(f"causal={causal}, outputs that move:", *moved.nonzero().flatten().tolist())
 
-# %% [markdown] id="layer-future"
-# With the mask, nothing moves before the change: no place reads the future.
-
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`, $W_O$ maps
-# them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block
-# $h$:
+# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`,
+# $W_O$ maps them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet
+# only block $h$:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 
@@ -401,25 +400,24 @@ def layer_without_ours(heads, w_output, silent):
 my_layer_without = layer_without_ours if my_layer_without is ... else my_layer_without
 
 # %% [markdown] id="silence-ring-bet"
-# Now your function silences head 0 of `two`, then head 1.
-#
-# **Predict** from their maps in section {section}`hook` which neighbour is still named each time.
+# Now your function silences head 0 of `two`, which looks at the place before, then head 1:
 
-# %% id="silence-ring-code" tags=["predicted"]
+# %% id="silence-ring-code"
 w_o = two.layer.out_proj.weight.numpy().T
 for silent in (0, 1):
     added = np.array([my_layer_without(heads, w_o, silent) for heads in z])
     answers = two.names(torch.tensor(added).float()).unflatten(-1, (2, 8))
     print(f"without head {silent}: {named(answers, rings)}")
 
-# %% [markdown] id="silence-ring-answer" tags=["answer"]
-# Head 0 looks at the place before, so without it the colour before is named no better than by chance.
+# %% [markdown] id="silence-ring-answer"
+# Each time, the colour that the silent head looked at is named no better than by chance.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
-# heads, each with queries of its own; they share keys and values in threes. (We count from 0.) The model reads a list of words that begins again:
+# heads, each with queries of its own; they share keys and values in threes. (We count from 0.) The model reads a list of words that
+# begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -428,18 +426,18 @@ model = language_model()
 words = "river green paper seven tiger horse gold cup. river green"
 
 # %% [markdown] id="real-look"
-# How much weight does each head give, on average, to the token before, and to the first token?
+# How much weight does each head give, on average, to the token before?
 
 # %% id="real-maps"
 p = model.maps(words)[16]  # head, query, key
-t = np.arange(2, p.shape[1])  # from the third token on, where these two keys differ
+t = np.arange(2, p.shape[1])  # many heads favour the first token, so it is left out
 for head in range(9):
-    before, first = p[head, t, t - 1].mean(), p[head, t, 0].mean()
-    print(f"head {head}: before {before:.2f}, first {first:.2f}")
+    before = p[head, t, t - 1].mean()
+    print(f"head {head}: {before:.2f}", "#" * round(40 * before))
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring. The others prefer the first token. But weights only show where a head
-# looks, so we silence it: `model.silenced((16, 0))` leaves out its term.
+# Head 0 looks at the token before, like a head on the ring, and stands alone. But weights only show where a head looks, so we silence it:
+# `model.silenced((16, 0))` leaves out its term.
 
 # %% [markdown] id="real-copy"
 # At the second "green", the model must find "paper" to go on with the list. We silence head 0, then each other head alone, and, for
@@ -473,15 +471,21 @@ print("all others silent:", goes_on(*others))
 figures.path(words.split())
 
 # %% [markdown] id="real-measured"
-# If so, they must lose "paper" without head 0. The largest weight that one of them gives it was 0.97 on our machine, 0.24 without head 0,
-# and 0.98 without the eight others. Measure it on yours:
+# If so, we would expect the heads of layer 17 to give "paper" little weight without head 0. (The model still writes this first word, so
+# something else supplies it.)
+#
+# **Predict** the largest weight that one of them gives "paper" from the second "green": with no head silent, without head 0, and
+# without the eight others.
 
-# %% id="real-found" tags=["live"]
+# %% id="real-found" tags=["live", "predicted"]
 if model.is_here:
     for silent in ((), (0,), tuple(others)):
         quiet = model.silenced(*((16, head) for head in silent))
         found = quiet.maps(words)[17, :, -1, 2].max()
         print(*(silent or ["none"]), f"silent: {found:.2f}")
+
+# %% [markdown] id="real-found-answer" tags=["answer"]
+# On our machine it was 0.97, then 0.24 without head 0, and 0.98 without the eight others.
 
 # %% [markdown] id="real-texts"
 # We chose this list, so we also measured six texts of 50 random tokens, each read twice. How much of the second round does the model name
@@ -499,8 +503,7 @@ for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
 # %% [markdown] id="real-notice"
 # These copies need head 0 far more than the other eight together.
 #
-# Can you find a list that the model repeats without head 0? Of the 17 we tried, the whole model repeated eight, and without head 0 it
-# repeated four.
+# Can you find a list that the model repeats without head 0?
 
 # %% id="real-own" tags=["live"]
 mine = "dog sun book rain fish tree door milk"  # your list

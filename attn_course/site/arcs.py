@@ -19,7 +19,7 @@ def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int
     levels = [ROW * place + ROW // 2 + HEAD * (part[place] + bool(parts)) for place in range(len(lessons))]
     height = levels[-1] + ROW // 2
     ways, names = [], []
-    for (upper, lower), count in sorted(links.items(), key=lambda item: -item[1]):
+    for (upper, lower), count in sorted(links.items(), key=lambda item: (-item[1], item[0])):
         reach = SHORT + (LONG - SHORT) * (lower - upper - 1) / max(1, longest - 1)
         way = f"M0 {levels[upper]}A{reach:.0f} {(levels[lower] - levels[upper]) / 2:.0f} 0 0 1 0 {levels[lower]}"
         kind = f"part-{part[upper]}{' busy' * (upper == busiest)}"

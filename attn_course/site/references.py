@@ -1,5 +1,6 @@
 """Sphinx: "Eq. (2.5)", "section 2.12", "task 2.1" and "lesson 03" in the text become links; a deeper section becomes a fold."""
 
+import functools
 import math
 import re
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.search.en import SearchEnglish
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from attn_course.authoring.measure import WORDS_A_MINUTE
@@ -137,8 +139,15 @@ def _search(app: "Sphinx", page: str, *_: Any) -> None:
         app.add_js_file("about.js")
 
 
+class English(SearchEnglish):
+    """Sphinx's own, which finds the stem of a word anew on every page."""
+
+    stem = functools.cache(SearchEnglish.stem)
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Tell Sphinx of the transform."""
+    app.add_search_language(English)
     app.add_config_value("course_places", {}, "html")
     app.add_config_value("course_rows", [], "html")
     app.connect("html-page-context", _neighbours)

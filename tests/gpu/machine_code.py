@@ -75,7 +75,8 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
 def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int, *, ones: bool) -> tuple[bytes, int]:
     """Compile one kernel for what it is launched with, but for no number except, if `ones`, strides of 1.
 
-    Return it and the shared memory it takes.
+    Return it and the shared memory it takes. What is read of no machine code is compiled as far as that is known: `ones` to the first
+    form, in which Triton 3.6 forgets them, and a smaller card's to the one that knows the memory.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -100,8 +101,30 @@ def compiled(kernel, arguments: list[Any], told: dict[str, Any], capability: int
     signature = dict(zip(kernel.arg_names, types + ["constexpr"] * (len(kernel.arg_names) - len(types)), strict=True))
     source = ASTSource(kernel, signature, constexprs=constants, attrs={at: [["tt.divisibility", 16]] for at in aligned})
     options = {name: value for name, value in told.items() if name.islower()}
-    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    target = GPUTarget("cuda", capability, 32)
+    if ones or capability < 90:
+        return b"", known_by("ttir" if ones else "llir", source, target, options).get("shared", 0)
+    made = triton.compile(source, target=target, options=options)
     return made.asm["cubin"], made.metadata.shared
+
+
+def known_by(stage: str, source: Any, target: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what Triton knows of a kernel after a stage; the cache, which is for whole kernels, is left alone."""
+    from triton._C.libtriton import ir
+    from triton.compiler.compiler import make_backend
+
+    backend, context = make_backend(target), ir.context()
+    of_kernel = backend.parse_options({**options, **source.parse_options()})
+    for each in (ir, backend):
+        each.load_dialects(context)
+    code = source.make_ir(target, of_kernel, backend.get_codegen_implementation(of_kernel), backend.get_module_map(), context)
+    stages, known = dict[str, Any](), dict(vars(of_kernel))
+    backend.add_stages(stages, of_kernel, source.language)
+    for name, compiles in stages.items():
+        code = compiles(code, known)
+        if name == stage:
+            break
+    return known
 
 
 def code_of(cubin: bytes) -> bytes:
@@ -184,9 +207,9 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
 
 
 def main(names: list[str]) -> None:
-    """Print a line for each name; of a smaller card's configuration its shared memory alone."""
+    """Print a line for each name; of strides of 1 and of a smaller card's configuration its shared memory alone."""
     made = {name: machine_code(name) for name in names}
-    of_hopper = [name for name in names if name.count(":") == 3]
+    of_hopper = [name for name in names if made[name][0]]
     for name, found in zip(of_hopper, read([made[name][0] for name in of_hopper]), strict=True):
         print(json.dumps({"name": name, **found}))
     for name in made.keys() - set(of_hopper):

@@ -25,9 +25,7 @@ KERNELS = ["forward", "backward_key_value", "backward_query"]
 NAMES = [
     *[f"{kernel}:{d}:{kind}:bf16" for kernel in KERNELS for d in (64, 128, 256) for kind in ("causal", "float")],
     *[f"backward_mask:{d}:float:bf16" for d in (128, 256)],
-    "forward:128:causal:fp16",
     *[f"{kernel}:128:packed:bf16" for kernel in KERNELS],
-    *[f"backward_key_value:{d}:causal:fp16" for d in (64, 128)],
     "forward:88:causal:fp16",  # a row of 88 features does not begin at a multiple of 16
     *[f"decode16:{kind}:bf16" for kind in ("64:full", "128:full", "128:bool")],
     "decode64:128:causal:bf16",
@@ -51,11 +49,8 @@ SPILLS_IN_LOOPS = {
 INSTRUCTIONS = {  # of a whole tile and of one at an edge; in decoding there is no difference
     "forward:64:causal:bf16": (300, 470),
     **dict.fromkeys(["forward:128:causal:bf16", "forward:128:packed:bf16"], (350, 540)),
-    "forward:128:causal:fp16": (350, 540),
-    **dict.fromkeys(["backward_key_value:64:causal:bf16", "backward_key_value:64:causal:fp16"], (325 if NEWER else 405, 660)),
-    **dict.fromkeys(
-        [f"backward_key_value:128:{kind}" for kind in ("causal:bf16", "causal:fp16", "packed:bf16")], (260 if NEWER else 290, 415)
-    ),
+    "backward_key_value:64:causal:bf16": (325 if NEWER else 405, 660),
+    **dict.fromkeys([f"backward_key_value:128:{kind}:bf16" for kind in ("causal", "packed")], (260 if NEWER else 290, 415)),
     "backward_query:64:causal:bf16": (265, 425),
     **dict.fromkeys(["backward_query:128:causal:bf16", "backward_query:128:packed:bf16"], (310, 510)),
     "decode16:64:full:bf16": (285,),

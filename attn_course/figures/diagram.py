@@ -195,7 +195,7 @@ class Diagram:
         small: bool = False,
         role: str | None = None,
     ) -> None:
-        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher, as the sign of a transpose; code, small, is as in a cell.
+        """Write one line whose baseline runs through `at`; in a symbol "_k" stands lower, and "^T" is a transpose; code is small.
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """

@@ -67,8 +67,6 @@ figures.machine()
 # %% id="usual-code"
 import numpy as np
 
-from attn_course import check  # for your turns
-
 rng = np.random.default_rng(5)
 for d_k in (400, 900):  # try a width of yours
     query, key = rng.normal(size=(2, 1000, d_k))
@@ -178,6 +176,7 @@ def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
         move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
         w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
     return 100  # at most
+
 
 # %% [markdown] id="trial-starts"
 # Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes:

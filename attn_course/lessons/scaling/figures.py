@@ -37,7 +37,7 @@ def task() -> None:
     drawing.arrow(query.right, learnt.left)
     for place, x in enumerate(at):
         drawing.wire(learnt.top, (x + 6 if place == 0 else x, 98), weight=0.3 if place == 0 else 0.0)
-    told = "The guest's item comes turned. The layer should give all weight to it, and so hand out its value."
+    told = "The guest’s item comes turned. The layer should give all weight to it, and so hand out its value."
     publish_diagram(
         drawing.finish(
             title="One guest and sixteen items",

@@ -24,17 +24,19 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
     """
     counting = [each for each in marked if each.counts]
     places = {id(each): name for name, each in pages.items()}
+    tasks, made = hardest(marked), mistakes(marked)
     shares = [percent(*points_of(list(own))) for _, own in groupby(counting, key=lambda each: each.student)]
     return page(
         "class.html",
-        title=f"Class report: chapter{'s' if len(about['lessons']) > 1 else ''} {runs(about['lessons'])}",
+        title=f"Class report: chapter{'s' * (len(about['lessons']) > 1)}\N{NO-BREAK SPACE}{runs(about['lessons'])}",
         n_students=len(found.students),
         n_graded=sum(each.status == "graded" for each in marked),
         median=f"{median(shares):.0f} %" if shares else "–",
         strip=_strip(shares) if len(shares) < _FEW else [],
-        tasks=hardest(marked),
-        mistakes=mistakes(marked),
-        made=_by_task(mistakes(marked)),
+        tasks=tasks,
+        worst=[([name for name, *of in tasks if of == [right, asked]], right, asked) for _, right, asked in tasks[:1] if right < asked],
+        mistakes=made,
+        made=_by_task(made),
         spread=_spread(shares) if len(shares) >= _FEW else [],
         grid=_grid(about["lessons"], counting, places),
         signs={word: text[0] for word, text in SIGNS.items()},

@@ -105,11 +105,19 @@ def answered(code: str) -> str:
 
 
 def sentence(text: str, entry: str = "") -> str:
-    """Return a message or hint with a capital letter in front, unless it begins with code, mathematics or the answer's name.
+    """Return a message or hint with a capital letter in front, unless it begins with code or mathematics; the answer's name is code.
 
-    >>> sentence("rows sum to 1"), sentence("my_softmax is not right"), sentence("exp overflows"), sentence("s (1 - s) is small")
-    ('Rows sum to 1', 'my_softmax is not right', 'exp overflows', 's (1 - s) is small')
+    >>> (
+    ...     sentence("rows sum to 1"),
+    ...     sentence("exp overflows"),
+    ...     sentence("s (1 - s) is small"),
+    ...     sentence("my_f raised it in `my_f(x)`", "my_f"),
+    ... )
+    ('Rows sum to 1', 'exp overflows', 's (1 - s) is small', '`my_f` raised it in `my_f(x)`')
     """
+    if entry:
+        name = re.compile(rf"(?<![\w.]){re.escape(entry)}(?!\w)")
+        text = "`".join(part if at % 2 else name.sub(f"`{entry}`", part) for at, part in enumerate(text.split("`")))
     word = _FIRST_WORD.match(text)
-    is_name = word is None or word[1] in (entry, *_NAMES)
+    is_name = word is None or word[1] in _NAMES
     return text if is_name else text[0].upper() + text[1:]

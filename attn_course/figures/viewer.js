@@ -125,7 +125,7 @@ function start(root) {
     const [taken, parts] = [row(place(), at.query, 0), text.norms && row(place(), at.query, 1)];
     const rest = (numbers) => numbers.reduce((sum, number, key) => sum + (shown.includes(key) ? 0 : number), 0);
     function line(name, share, cells, attributes) {
-      const head = element("th", { scope: "row", style: `--share: ${100 * share}%` }, name);
+      const head = element("th", { scope: "row", style: `--share: ${share < 0.01 ? 0 : 100 * share}%` }, name);
       return element("tr", attributes, head, ...cells.map((cell) => element("td", {}, cell)));
     }
     const rows = shown.map((key) => {
@@ -171,13 +171,13 @@ function start(root) {
       frameHead(mark, order[nth]);
     });
     const ranks = order.length > 1 && weight(order[0], at.query, at.key);
-    one("[data-rank]").textContent = !ranks ? "" : `${ordinal(rank)} of ${order.length} for ${readable(query).trim()} \u2192 ${readable(key).trim()}`;
+    const rankedAs = ranks ? `, ${ordinal(rank)} of ${order.length} for this pair` : "";
     const part = text.norms && `${percent(row(place(), at.query, 1)[at.key])} of what the query is brought.`;
     const brings = text.norms ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${part}` : "";
     const where = `Layer ${DATA.layers[at.layer]}, head ${DATA.heads[at.head]}`;
     const taken = three(weight(place(), at.query, at.key));
     const said = `: the query ${quoted(query)} gives the key ${quoted(key)} the weight ${taken}.${brings}`;
-    one("[data-says]").replaceChildren(element("b", {}, where), said, sink);
+    one("[data-says]").replaceChildren(element("b", {}, where + rankedAs), said, sink);
     speak(root, where + said);
   }
   const bounded = (number, count) => Math.max(0, Math.min(count - 1, number));

@@ -64,7 +64,7 @@ function stepOf(desk) {
   return desk.exposed ? "prove" : "find";
 }
 
-const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1</i><sub>$2</sub>").replace(/\^([Thr])\b/g, "<sup>$1</sup>");
+const mathy = (text) => text.replace(/(^|[\s(])([XQKVPSZO])(?=[\s,.;:?)]|$)/g, "$1<i>$2</i>").replace(/(\w)'s\b/g, "$1’s").replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1</i><sub>$2</sub>").replace(/\^([Thr])\b/g, "<sup>$1</sup>");
 const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<q>$1</q>");
 const hinted = (text) => `<span class="brk-hint">${marked(text)}</span>`;
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
@@ -137,7 +137,7 @@ const MISSIONS = {
     short: `Task: change ${mayChange(locked)} until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
     task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same <i>O</i>.
       ${mathy(note)}
-      <b>Make as few changes as you can, to ${mayChange(locked)}, until the twin's <i>O</i> differs.</b> ${inside(desk)}
+      <b>Make as few changes as you can, to ${mayChange(locked)}, until the twin’s <i>O</i> differs.</b> ${inside(desk)}
       ${desk.hinted ? hinted(advice) : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
@@ -149,7 +149,7 @@ const MISSIONS = {
     tools: [onward(desk, "To the lamps", "lamps"), restart(desk)],
   }),
   name: (desk) => ({
-    short: "Task: choose the twin's formula out of four.",
+    short: "Task: choose the twin’s formula out of four.",
     task: "You have proved that the twin is wrong. <b>What does it compute? Choose its formula from the four below the lamps.</b>",
     tools: [onward(desk, "To the formulas", "choices"), restart(desk)],
   }),
@@ -265,7 +265,7 @@ function press(desk, id) {
   const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which, changedIn(desk)));
   if (machine.on && !twin.on) {
     desk.proved = true;
-    tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. Now choose the twin's formula.`, true);
+    tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. Now choose the twin’s formula.`, true);
   } else if (machine.on) {
     const other = id === MACHINE.levels[desk.level].lamp ? " here, but with other numbers it can" : "";
     const tried = lamp.random ? `\u201c${lamp.title}\u201d is tested with random numbers, not with yours, and` : `With your numbers \u201c${lamp.title}\u201d`;
@@ -278,7 +278,7 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 // --- four formulas -------------------------------------------------------------------------------------
 
-// The twin's form among three others: wrong forms of the same part, then those that stand nearest in the list, none of a mask or of heads
+// The twin’s form among three others: wrong forms of the same part, then those that stand nearest in the list, none of a mask or of heads
 // that the level does not have; a level keeps their order.
 function formsOf(level) {
   const place = MACHINE.twins.findIndex(({ id }) => id === level.id), right = MACHINE.twins[place];

@@ -154,7 +154,7 @@ function start(root) {
     return [...new Set(found)].filter((other) => (other === "the mask" ? desk.inputs.mask !== "none" : partNamed(other) || other in desk.inputs));
   }
 
-  // One head at a time, where there are many: which one, and in how many numbers the twin's differs.
+  // One head at a time, where there are many: which one, and in how many numbers the twin’s differs.
   function drawTabs(head, far) {
     const host = one("tabs"), shown = head === undefined ? [] : far;
     if (host.children.length !== shown.length) {
@@ -329,7 +329,8 @@ function drawDock(desk, about) {
   else if (about) host.replaceChildren(...explained(desk, about));
   else {
     const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Those below 0 fill half of their cell." : "";
-    host.replaceChildren(make("p", {}, `${COARSE ? "Tap a number" : "Point at a number, or move to it with the arrow keys"}, and read here how it was made.${below}`));
+    const help = `${COARSE ? "Tap a number" : "Point at a number, or move to it with the arrow keys"}, and read here how it was made.`;
+    host.replaceChildren(make("p", { class: "brk-help" }, help, make("span", { class: "brk-wide" }, below)));
   }
   desk.shown = about;
 }

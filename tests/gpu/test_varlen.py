@@ -65,17 +65,20 @@ def test_there_may_be_no_sequence_and_room_to_spare():
     assert torch.equal(tight, wide)
 
 
+def test_gradients_are_those_of_finite_differences():
+    lengths = [2, 0, 1], [2, 1, 1]
+    leaves = packed(*lengths, heads=2, kv_heads=1, d_k=2, d_v=1)
+    assert torch.autograd.gradcheck(lambda *tensors: varlen(tensors, *lengths, is_causal=True, longest=(17, 2)), leaves)
+
+
 def results_and_gradients(tensors, lengths, upstream, **options):
     output, lse = varlen(tensors, *lengths, return_lse=True, **options)
     return [output, lse, *torch.autograd.grad([output, lse.where(lse.isfinite(), 0.0)], tensors, [upstream, torch.ones_like(lse)])]
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value|All-NaN slice) encountered:RuntimeWarning")  # NumPy's, for what others hold
-@pytest.mark.parametrize(
-    ("q_lengths", "dtype"),
-    [([33, 5, 40, 3, 0, 35], torch.bfloat16), ([2, 1, 2, 1, 0, 2], torch.float16)],
-    ids=["tiles", "few queries"],
-)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("q_lengths", [[33, 5, 40, 3, 0, 35], [2, 1, 2, 1, 0, 2]], ids=["tiles", "few queries"])
 def test_a_sequence_has_the_same_bits_alone_and_beside_others_whatever_they_hold(q_lengths, dtype):
     lengths = q_lengths, [37, 0, 33, 70, 6, 64]  # the third is looked at
     tensors, upstream = packed(*lengths, d_k=8, d_v=8, dtype=dtype), normal(sum(lengths[0]), 4, 8, dtype=dtype, seed=5)

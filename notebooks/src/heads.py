@@ -147,8 +147,8 @@ figures.mixture_explorable()
 #
 # The first line says that $g$ is positive, the second that it is negative, so no map can do it with these weights.
 #
-# With other weights the first line says (weight after) $g > 0$. No weight is negative, so $g$ is positive. The second says (weight after −
-# weight before) $g > 0$, so the place after must lead, by however little.
+# With other weights the first line says that $g$ times the weight of the place after is positive. As no weight is negative, $g$ is
+# positive. The second says that $g$ times the lead of the place after is positive, so this place must lead, by however little.
 
 # %% [markdown] id="why-two"
 # To name the colour *before*, in the same way (with another $f$), the place before must lead. One head cannot do both. Two heads can, since

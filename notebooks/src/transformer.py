@@ -11,7 +11,7 @@
 # %% [markdown] id="stories"
 # ## Stories whose chances are known
 #
-# To judge a model, we want a language that we know entirely. Ours consists of stories:
+# To judge a model, we want a language that we know entirely:
 
 # %% id="stories-code"
 from attn_course import check, verify_lesson
@@ -22,15 +22,14 @@ print(STORIES[-1])
 print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="loss"
-# Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows: what one *loses* is
-# *found*.
+# Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows.
 #
 # A model gives each next word a probability (the first after a full stop), and its **loss** is the mean of $-\ln p$ over the words that
 # came. In story $i$ these probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
 # All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean
-# $p_i$. Second, the $p_i$ sum to at most 1, so their mean is at most $1/S$:
+# $p_i$. Second, the model shares out 1 among all texts of 28 words, so the $p_i$ sum to at most 1, and their mean is at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
@@ -40,7 +39,7 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# A Transformer is made of sums. Each part *adds* to a stream:
+# Each part *adds* to a stream:
 
 # %% id="machine"
 from attn_course.lessons.transformer import figures
@@ -50,7 +49,7 @@ figures.machine()
 # %% [markdown] id="stream-sum"
 # The *residual stream* has a row of $d$ numbers for each word. It starts as $X_0$, the rows of the words in a table. Then come $L$
 # **blocks** with two parts each: attention $A_l$, which moves information between positions, and hidden units $H_l$, which work at each
-# position by itself. A part reads a normed copy $\mathrm{N}(X)$ of all that was written before, and adds what it found:
+# position by itself. A part reads a normed copy $\mathrm{N}(X)$ of the stream so far, and adds what it found:
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
 #  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
@@ -94,8 +93,7 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# Such a unit could store a fact: where attention has brought *loses*, $v_i$ can point along the table's row of *finds*, and so raise its
-# score (section {section}`model`).
+# Such a unit could store a fact, say that *finds* follows *loses*.
 
 # %% [markdown] id="units-gate"
 # Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
@@ -166,12 +164,12 @@ def weighed(queries, keys, values, kept):
 # %% [markdown] id="model-text"
 # ### Queries and keys turn with their place
 #
-# These scores do not tell how far apart two words stand. So we turn queries and keys first, as in lesson {lesson}`self_attention`: at place
+# These scores do not tell how far apart two words stand. So we turn queries and keys first (lesson {lesson}`self_attention`): at place
 # $t$, pair $j = 0, 1, \ldots$ of neighbouring features is turned by the angle $\theta^{-2j / d_k}\, t$, for a $\theta$ that we choose.
 #
 # By hand: let $d_k = 4$ and $\theta = 100$. From one place to the next the angle of pair 0 grows by 1, and that of pair 1 by 0.1. So a query at
-# place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. The product of two turned pairs depends
-# only on the difference of their angles, so a key is turned once and then kept. `turned` computes the angles, then turns each pair:
+# place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. How far each was turned does not matter for their
+# product, only the difference does. So a key is turned once and then kept. `turned` computes the angles, then turns each pair:
 
 
 # %% id="turned-code"
@@ -218,7 +216,9 @@ def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now `attend` only has to call these helpers in turn: it cuts into heads, turns, remembers, weighs, and joins the heads again:
+# Now `attend` calls these helpers in turn. Before you read it, follow one new word with 13 words kept, in our story model: it will have 4 query
+# heads and 2 key heads of 12 numbers. The queries are $4 \times 1 \times 12$ and the keys $2 \times 1 \times 12$, with the kept ones $2 \times 14 \times 12$, and repeated for all
+# heads $4 \times 14 \times 12$. What shape have the scores?
 
 
 # %% id="attend-lines"
@@ -241,8 +241,8 @@ def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
 # %% [markdown] id="attend-rows"
 # ### Three suspects
 #
-# Five words read at once must give the same rows as one by one with the cache. Is this a good test? Three suspects, each with one number
-# changed, try to pass it:
+# (The scores are $4 \times 1 \times 14$: one row for each head.) Five words read at once must give the same rows as one by one with the cache.
+# Is this a good test? Three suspects, each with one number changed, try to pass it:
 
 
 # %% id="suspects-code"
@@ -305,9 +305,9 @@ for name, version in one_by_one.items():
 # %% [markdown] id="model"
 # ## The whole model
 #
-# How large should the first, random weights be? A matrix of independent entries with mean 0 and variance 1 over its number of rows gives out
-# numbers about as large as those that go in. The last matrix of each of the $2L$ parts is also divided by $\sqrt{2L}$ (in the code `parts` is
-# $2L$), so that together they add about as much as one undivided part (section {section}`deep`). The folded `matrix` and `gains` draw such weights.
+# How large should the first, random weights be? With independent entries of mean 0 and variance 1 over its number of rows, a matrix gives out
+# numbers about as large as those that go in. The folded `matrix` draws such entries. It makes the last matrix of each part smaller, so that all
+# `parts` together add about as much as one (section {section}`deep`).
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -368,7 +368,7 @@ class GPT(nn.Module):
 
 
 # %% [markdown] id="sizes-text"
-# For our stories a small model will do. It has 48 numbers for a word and 4 query heads of 12, of which every two share a key head:
+# For our stories a small model will do:
 
 # %% id="sizes-code"
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
@@ -396,8 +396,8 @@ def loss_of(model, rows):  # rows: (stories, words)
 
 
 # %% [markdown] id="train-steps"
-# 1,000 stories are kept back. To get below the floor on these, a model would have to be above it on those that it reads. `train` takes steps of
-# AdamW, each on 32 of the others. Its copies of steps 0, 30 and 300 will show us how it learned to write:
+# 1,000 stories are kept back. A model below the floor on these must be above it on the mean of the others. `train` takes steps of
+# AdamW, each on 32 of those others. Its copies of steps 0, 30 and 300 will show us how it learned to write:
 
 
 # %% id="train-steps-code"
@@ -450,16 +450,16 @@ for depth in (2, 6):
         print(f"{depth} blocks, {kind.__name__:6}: {times:.0f} times the floor")
 
 # %% [markdown] id="plus-answer" tags=["answer"]
-# Six blocks without the plus sign. Trained five times as long, they were at 3.3 still, in our run, and two blocks at 0.34. So what a
+# Six blocks without the plus sign. Trained five times as long, they were at 3.3 still, in our run, and two blocks without it at 0.34. So what a
 # small model can do without, a deep one may need. What the plus sign does for the gradient is in section {section}`deep`.
 
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
-# mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one that does not turn queries and keys;
-# and the two friends'. The cell draws each loss on kept-back stories, as its owner wrote it, and how many of 500 stories that the model tells
-# are of our language. **Predict** what the two friends get, and whether one block tells as many true stories as two.
+# mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn queries and keys;
+# and the two friends'. The cell draws each loss on kept-back stories, as its owner wrote it, and how many of 500 stories that the model tells,
+# each word drawn with the probability that it gives, are of our language. **Predict** what the two friends get, and whether one block tells as many true stories as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -555,7 +555,7 @@ start = "A long time ago, in a small village, there lived"
 print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
-# It has 30 blocks, and a table of 49,152 words or pieces of words. Now put its 134.5 million numbers into *your* class, of which not a line
+# Now put its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, into *your* class, of which not a line
 # changes. `renamed` exchanges only names (in the course's file the features of a pair already stand side by side).
 # The cell compares all scores with the course's own. Then your `write` goes on, with the likeliest words and with drawn ones:
 

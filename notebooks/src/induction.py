@@ -130,7 +130,7 @@ for name, (query, keys) in sides.items():
 # too: nothing stands before it, so the first head notes its own word there, which is also *the*.
 
 # %% [markdown] id="layers-key"
-# In the second term the key reads the note. Row $j$ of $PXU$ is $\sum_l P_{jl}\, x_l U$, so
+# In the second term the key reads the note. With $x_l$ for row $l$ of $X$, row $j$ of $PXU$ is $\sum_l P_{jl}\, x_l U$, so
 #
 # $$\bigl( X\, W\, (P X U)^\top \bigr)_{ij} = \sum_{l=1}^{T} P_{jl}\; x_i\, W U^\top x_l^\top \key{score-through-earlier-head}$$
 #
@@ -292,8 +292,8 @@ for layer, (kind, looked) in enumerate({"back": back, "score": scores}.items()):
 # draw the same stripe. Without any one of the others, most words stay right.
 
 # %% [markdown] id="cause-roles"
-# By hand, everything went through the keys. And in a trained model? In its second layer, first the queries alone read $X$ and not $X_1$,
-# then the keys, then the values. **Predict** what becomes of the largest score and of the copying.
+# By hand, everything went through the keys. And in a trained model? In the second layer of each of our three draws, first the queries alone
+# read $X$ and not $X_1$, then the keys, then the values. **Predict** what becomes of the largest score and of the copying.
 
 # %% id="cause-predict" tags=["predicted"]
 found, right = (runs.values("way", name)[:, -1] for name in ("induction", "copied"))
@@ -338,7 +338,7 @@ if model.is_here:
 # The eight heads with the largest scores sit in layers 17 to 23. The ninth has 0.36 like the eighth: to cut at eight is our choice.
 # With 50 random tokens, read twice, the same eight lead in each of six draws.
 #
-# The model predicts 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
+# In these draws the model is right on 63 to 84 % of the last 49 tokens. **Predict** what is left without the eight,
 # and without head 0 of layer 16, which looks one token back; each has a control.
 
 # %% id="real-silence" tags=["predicted"]
@@ -368,9 +368,11 @@ for name, shares in right.items():
 from itertools import product
 
 layers = [17]  # three of the eight sit here; range(30), 0 to 29, takes a minute
-begins = " Qu"  # the right token
+first, second = "Brumela", "Quistok"
+begun = f"Our new teacher is called {first} {second}. Everybody likes {first}"
 
 if model.is_here:
+    begins = model.tokenizer.decode([int(model.ids(" " + second)[0])])
     blocks = model.network.blocks
     outputs = [block.attention.w_output.detach().numpy() for block in blocks]
     for layer, head in product(layers, range(9)):
@@ -399,8 +401,8 @@ for found in NAMED.load().results:
 # text need not find every head that copying needs in another.
 
 # %% [markdown] id="recipe"
-# Now invent a name, write its text into `begun` and its second word's first token into `begins`, take `range(30)`, and see which heads it
-# needs.
+# Now invent a name, put it into the cell above with `range(30)`, and see which heads it needs. (Some names the model does not
+# complete even with all heads. Then every head is printed.)
 #
 # `score` and `silenced` work outside this course, too. Here we write the second head of section {section}`layers` into a layer of PyTorch
 # (every `nn.Linear` keeps its matrix transposed):
@@ -413,7 +415,7 @@ x = torch.hstack([word, note])  # (32, 32)
 later = torch.ones(32, 32).triu(1).bool()  # no place sees these
 outputs = [layer.out_proj.weight.detach().numpy().T]
 with torch.no_grad():
-    layer.in_proj_weight[:64] = 0
+    layer.in_proj_weight[:64] = 0  # rows 0-31: queries, 32-63: keys
     layer.in_proj_weight[:16, :16] = 100 * torch.eye(16)  # the query is the word
     layer.in_proj_weight[32:48, 16:] = torch.eye(16)  # the key is the note
     _, weights = layer(x, x, x, attn_mask=later)

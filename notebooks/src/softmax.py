@@ -6,7 +6,7 @@
 # $z$. **Why $e^z$?** One wish leaves no other amount, up to the base. But some weights get so tiny that training may stall, and you will
 # find a loss that prevents this.
 #
-# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 53 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 56 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -57,8 +57,8 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Add
-# your own to `ways`, such as $2^z$ and $(z + 9)^2$.
+# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Try
+# $2^z$ and $(z + 9)^2$ in `ways`.
 #
 # Our wish is that **only leads count**: a number added to all scores must change no weight. With an amount from each score alone, as here,
 # the ratio of two weights then depends only on the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs:
@@ -171,8 +171,9 @@ for name, loss in losses.items():
 
 # %% [markdown] id="size-predict"
 # Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*: with 3 both losses begin alike from
-# equal scores. **The bet:** one size does what cross-entropy does, at most 7 steps from each of the leads 0, 7 and 12, and no third score
-# above 7, for a score thrown far is the next lead to undo. **Predict** whether any size keeps it, and then look for one.
+# equal scores. **The bet:** there is a size with which the squared error, like cross-entropy, needs at most 7 steps from each of the leads
+# 0, 7 and 12, and ends with a third score of at most 7, as a score thrown far is the next lead to undo. **Predict** whether any size keeps
+# it, and then look for one.
 
 
 # %% id="size-race" tags=["predicted"]
@@ -190,8 +191,8 @@ for first in (0.0, 7.0, 12.0):
 # still takes 1,082 steps from 12.
 
 # %% [markdown] id="size-seen"
-# So what is to blame? Not the size, which multiplies all first steps alike: from equal scores the third score moves 18,000 times as far as
-# from 12.
+# A size cannot help, as it multiplies all steps. Whatever it is, the first step from equal scores moves the third score 18,000 times as far as
+# the one from 12 (section {section}`lemma`).
 
 # %% [markdown] id="loss"
 # ## The logarithm undoes it
@@ -345,8 +346,8 @@ figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows
 # <details><summary>Answer</summary>
 #
 # It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
-# only the logarithm has this slope, so you have found cross-entropy. `-truth / (s * (1 - s))` keeps the bet, too, but its steps do not rest
-# at the true chances. (`-truth / s**2 / 3` loses: its one step throws the third score to 366 or 54,252.)
+# only the logarithm has this slope, so you have found cross-entropy. (`-truth / s**2 / 3` loses: from 7 and from 12 its one step throws the
+# third score to 366 and 54,252.)
 #
 # </details>
 

@@ -421,8 +421,7 @@ for silent in ("no head", "head 0 of layer 16", *others):
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 of layer 16 the model loses the list after one word, and names hardly any random token right. Without the three others, or
-# the eight, it still names more than half. (The three are not idle: without
-# all of them our list, too, goes wrong after "paper".)
+# the eight, it still names more than half, on average. (The three are not idle: without them all, our list, too, goes wrong after "paper".)
 
 # %% [markdown] id="real-why"
 # How does it help to look one token back? Heads of the next layer seem to use what head 0 writes (Olsson et al., 2022, describe such

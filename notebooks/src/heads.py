@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 57 minutes, without a list of your own, *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 54 minutes, without a list of your own, *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -38,16 +38,9 @@ def named(answers, rings):
 rings = draw(np.random.default_rng(2), 1024)
 print("the first ring:", *rings[0].tolist())
 
-# %% [markdown] id="hook-layer"
-# We give the task to one layer of attention. A *head* is one run of attention, with queries, keys and values of its own: for each place,
-# it averages the values with one row of weights. Heads run side by side, and $W_O$ merges what they return:
-
-# %% id="machine"
-figures.machine()
-
 # %% [markdown] id="hook-reads"
-# For each place the layer reads a vector of the colour plus one of the place. From what it returns there, a linear map
-# must name both neighbours (here nothing is masked, and $X$ is not added):
+# One layer of attention gets this task. A *head* is one run of attention, with queries, keys and values of its own. For each place, the
+# layer reads a vector of the colour plus one of the place, and from what it returns there, a linear map must name both neighbours:
 
 
 # %% id="hook-code"
@@ -100,8 +93,14 @@ for seed in (2, 1, 0):
 # Two heads name both neighbours every time. One head names one of them, and almost always repeats this answer for the other, which is right
 # at one place of eight.
 
+# %% [markdown] id="hook-layer"
+# In the machine, the heads run side by side, and $W_O$ merges what they return (on the ring, nothing is masked, and $X$ is not added):
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook-notice"
-# Where do they look? These are the mean weights after the last start:
+# Where do the heads look? These are their mean weights after the last start:
 
 # %% id="hook-maps"
 maps = torch.cat([one.weights, two.weights], dim=1)  # (rings, heads, places, places)
@@ -122,37 +121,40 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-cut"
 # With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between
-# them tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. The colour before outvotes
-# the colour after, and with 0.51 and 0.49 it still would: the four mixtures stand in the same order.
+# them tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. With 0.51 and 0.49 it is the
+# same: the four mixtures stand in the same order.
 
 # %% [markdown] id="why-both"
-# Can a head of width 32 do better? It mixes vectors, but the linear map makes one number for each answer. Let $D$ be the number for "blue
-# comes after" less that for "red comes after". Only matrices act on the mixture, so $D$ is a sum over the places, each with its weight. Let
-# $f(\mathrm{red})$ be what a red place would add at the weight 1: it is the same for the place before and the place after, since both go
-# through one $W_V$. The other six places keep their colours, so all the rest, $c$, is the same in each row:
+# Can a head of width 32 do better? It mixes vectors, and a linear map gives each answer a score. Let $D$ be the score of "blue comes after"
+# minus the score of "red comes after". It must be positive where blue comes after, and negative where red does.
+#
+# Only matrices act on the mixture, so each place adds to $D$ its weight times a number for its colour: $r$ for red, $b$ for blue. The
+# numbers are the same before and after, since both places go through one $W_V$. All the rest, $c$, stays as it is when these two colours
+# change:
 #
 # | before, after | wanted | $D$ |
 # |---|---|---|
-# | red, red | negative | $0.6\, f(\mathrm{red}) + 0.4\, f(\mathrm{red}) + c$ |
-# | red, blue | positive | $0.6\, f(\mathrm{red}) + 0.4\, f(\mathrm{blue}) + c$ |
-# | blue, red | negative | $0.6\, f(\mathrm{blue}) + 0.4\, f(\mathrm{red}) + c$ |
+# | red, red | negative | $0.6\, r + 0.4\, r + c$ |
+# | red, blue | positive | $0.6\, r + 0.4\, b + c$ |
+# | blue, red | negative | $0.6\, b + 0.4\, r + c$ |
+# | blue, blue | positive | $0.6\, b + 0.4\, b + c$ |
 
 # %% [markdown] id="why-signs"
-# The second row must be larger than the first, and larger than the third. So with $g = f(\mathrm{blue}) - f(\mathrm{red})$,
+# In the second row, $D$ must be larger than in the first, and larger than in the third:
 #
 # $$\begin{aligned}
-# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= 0.4\, g > 0 \\
-# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (0.4 - 0.6)\, g > 0
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= 0.4\,(b - r) > 0 \\
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (0.4 - 0.6)\,(b - r) > 0
 # \end{aligned}$$
 #
-# The first line says that $g$ is positive, the second that it is negative, so no map can do it with these weights.
+# The first line says that $b$ is larger than $r$, the second that it is smaller. So no linear map can do it.
 #
-# With other weights the first line says that $g$ times the weight of the place after is positive. As no weight is negative, $g$ is
-# positive. The second says that $g$ times the lead of the place after is positive, so this place must lead, by however little.
+# With other weights, the first line still says that $b$ is larger, as no weight is negative. Then the second says that the place after has
+# the larger weight, by however little.
 
 # %% [markdown] id="why-two"
-# To name the colour *before*, in the same way (with another $f$), the place before must lead. One head cannot do both. Two heads can, since
-# each has weights of its own.
+# To name the colour *before*, the place before must lead, in the same way. One head cannot do both. Two heads can, since each has weights
+# of its own.
 #
 # The proof takes the weights as fixed, but ours change a little with the colours. Does the same place always lead?
 
@@ -163,48 +165,10 @@ leads = 100 * (before > after).float().mean()  # (1024, 8) cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, so the proof fits our model, if only roughly.
-
-# %% [markdown] id="more"
-# ## Is the other colour lost?
+# In nearly all cases it does, so the proof fits our model, if only roughly.
 #
-# Is the colour after gone from the mixture, or only out of reach for a linear map? Behind the head of `one`, we train a small network in
-# place of the map. For control, a second head with the same values gives both places 0.48, and drops the rest:
-
-# %% id="more-chosen" tags=["hide-input"]
-from copy import deepcopy
-
-
-class Even(nn.Module):  # the head of `one`, with the same weight for both neighbours
-    def forward(self, x, *_, **options):  # is called as PyTorch's layer is
-        value = x @ one.layer.in_proj_weight[64:].T  # X W_V: (batch, 8, 32)
-        mixture = 0.48 * value.roll(1, dims=1) + 0.48 * value.roll(-1, dims=1)
-        return one.layer.out_proj(mixture), None
-
-
-def with_network(layer):
-    model = deepcopy(one)  # all frozen, but for the network
-    model.layer = layer
-    model.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
-    return model
-
-
-# %% [markdown] id="more-bet"
-# **Predict** how often the network names each neighbour with the lead of 0.04, and with none.
-
-# %% id="more-code" tags=["predicted"]
-for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
-    model = train(with_network(layer), seed=0)
-    print(f"{name}: {named(model(rings), rings)}")
-
-# %% [markdown] id="more-answer" tags=["answer"]
-# With the lead, the network names both almost every time: "red, blue" and "blue, red" are different mixtures. At 0.48 and 0.48 they are the
-# same. Then every network must guess the order: it can be right where the colours are equal, at one place of eight, and at half of the
-# others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
-
-# %% [markdown] id="mixture"
-# With equal weights, no linear map could be sure of either colour. The lead picks the one that it can name, and lets a network find the
-# other. Two heads need no network: they **hand several things over apart**, ready for a linear map.
+# Two heads **hand several things over apart**, ready for a linear map. (Behind one head, a small network can find the other colour, too:
+# the first deeper section tries it.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -328,8 +292,7 @@ print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
 print("places in each head:", *blocks.reshape(8, 2).swapaxes(0, 1))
 
 # %% [markdown] id="at-once-swap"
-# The call took about a tenth of the loop's time on one CPU core. A class for models of your own adds the projections and a causal
-# mask:
+# A class for models of your own adds the projections and a causal mask:
 
 
 # %% id="layer"
@@ -345,8 +308,7 @@ class MultiHeadAttention(nn.Module):
         q, k, v = (by_head(side, self.n_heads) for side in sides)  # (B, H, T, d_k)
         scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, H, T, T)
         if causal:
-            later = torch.ones_like(scores).triu(1).bool()  # keys after the query
-            scores = scores.masked_fill(later, -torch.inf)
+            scores = scores + torch.full_like(scores, -torch.inf).triu(1)  # later keys
         z = scores.softmax(dim=-1) @ v  # (B, H, T, d_k)
         return self.output(z.swapaxes(1, 2).flatten(2))  # (B, T, d_model)
 
@@ -415,9 +377,8 @@ for silent in (0, 1):
 # %% [markdown] id="real"
 # ## A head with a job in a real model
 #
-# The ring was made for two heads. Do heads have such jobs where nobody arranged it? Layer 16 of the language model SmolLM2-135M has nine
-# heads, each with queries of its own; they share keys and values in threes. (We count from 0.) The model reads a list of words that
-# begins again:
+# The ring was made for two heads. Do heads have such jobs where nobody arranged it? The language model SmolLM2-135M has 30 layers of nine
+# heads, all counted from 0. It reads a list of words that begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -426,42 +387,41 @@ model = language_model()
 words = "river green paper seven tiger horse gold cup. river green"
 
 # %% [markdown] id="real-look"
-# How much weight does each head give, on average, to the token before?
+# Which of the 270 heads give the most weight, on average, to the token before?
 
 # %% id="real-maps"
-p = model.maps(words)[16]  # head, query, key
-t = np.arange(2, p.shape[1])  # many heads favour the first token, so it is left out
-for head in range(9):
-    before = p[head, t, t - 1].mean()
-    print(f"head {head}: {before:.2f}", "#" * round(40 * before))
+p = model.maps(words)  # layer, head, query, key
+t = np.arange(2, p.shape[-1])  # many heads favour the first token, so it is left out
+before = p[:, :, t, t - 1].mean(axis=-1)  # (30, 9)
+for number in np.argsort(-before, axis=None)[:6]:
+    layer, head = divmod(int(number), 9)
+    weight = before[layer, head]
+    print(f"layer {layer:2}, head {head}: {weight:.2f}", "#" * round(40 * weight))
 
 # %% [markdown] id="real-hold"
-# Head 0 looks at the token before, like a head on the ring, and stands alone. But weights only show where a head looks, so we silence it:
-# `model.silenced((16, 0))` leaves out its term.
+# Four heads stand out: like a head on the ring, they look at the token before. But weights only show where a head looks, so we silence the
+# first of them. `model.silenced((16, 0))` leaves out its term. At the second "green", the model must find "paper" to go on with the list.
 
 # %% [markdown] id="real-copy"
-# At the second "green", the model must find "paper" to go on with the list. We silence head 0, then each other head alone, and, for
-# control, all eight others together.
+# As we chose this list, we also measured six texts of 50 random tokens, each read twice. How much of the second round does the model name
+# right, given all tokens before? For control, we silence the three others that look one back, then the eight others of layer 16.
 #
-# **Predict** in which cases the model still repeats the list.
-
+# **Predict** what the model writes without head 0 of layer 16, and in which cases it still names most of the random tokens right.
 
 # %% id="real-copying" tags=["predicted"]
-def goes_on(*silent):  # heads of layer 16
-    quiet = model.silenced(*((16, head) for head in silent))
-    return quiet.write(words, tokens=6).removeprefix(words)
+from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
 
-
-others = range(1, 9)
-print("none silent:      ", goes_on())
-print("head 0 silent:    ", goes_on(0))
-same = [goes_on(head) == goes_on() for head in others]
-print(f"one other silent:   the same as with none {sum(same)} times of 8")
-print("all others silent:", goes_on(*others))
+for name, quiet in (("no head", model), ("head 0", model.silenced((16, 0)))):
+    print(f"{name} silent:{quiet.write(words, tokens=6).removeprefix(words)}")
+texts = COPYING.load()
+others = "three others that look one back", "the eight others of layer 16"
+for silent in ("no head", "head 0 of layer 16", *others):
+    good = 100 * texts.values("silenced", silent)  # percent, of each text
+    print(f"{silent:31} {good.mean():.0f} % ({good.min():.0f} to {good.max():.0f})")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without head 0 the model loses the list after one word. It still repeats all of it when any one of the other heads is silent, and even
-# when all eight are.
+# Without head 0 of layer 16 the model loses the list after one word, and names hardly any random token right. Without the three others, or
+# the eight, it still names more than half, on average. (The three are not idle: without them all, our list, too, goes wrong after "paper".)
 
 # %% [markdown] id="real-why"
 # How does it help to look one token back? Heads of the next layer seem to use what head 0 writes (Olsson et al., 2022, describe such
@@ -471,37 +431,19 @@ print("all others silent:", goes_on(*others))
 figures.path(words.split())
 
 # %% [markdown] id="real-measured"
-# If so, we would expect the heads of layer 17 to give "paper" little weight without head 0. (The model still writes this first word, so
-# something else supplies it.)
-#
-# **Predict** the largest weight that one of them gives "paper" from the second "green": with no head silent, without head 0, and
-# without the eight others.
+# If so, without head 0 the heads of layer 17 must give "paper" less weight. This is the largest that one of them gives it from the second
+# "green":
 
-# %% id="real-found" tags=["live", "predicted"]
+# %% id="real-found" tags=["live"]
 if model.is_here:
-    for silent in ((), (0,), tuple(others)):
+    for silent in ([], [0], range(1, 9)):  # heads of layer 16
         quiet = model.silenced(*((16, head) for head in silent))
-        found = quiet.maps(words)[17, :, -1, 2].max()
+        found = quiet.maps(words)[17, :, -1, 2].max()  # from "green" to "paper"
         print(*(silent or ["none"]), f"silent: {found:.2f}")
 
-# %% [markdown] id="real-found-answer" tags=["answer"]
-# On our machine it was 0.97, then 0.24 without head 0, and 0.98 without the eight others.
-
-# %% [markdown] id="real-texts"
-# We chose this list, so we also measured six texts of 50 random tokens, each read twice. How much of the second round does the model name
-# right, given all tokens before?
-
-# %% id="real-six"
-from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
-
-record = COPYING.load()
-for silent in ("no head", "head 0 of layer 16", "the eight others of layer 16"):
-    good = 100 * record.values("silenced", silent)  # percent, of each text
-    low, high = good.min(), good.max()
-    print(f"{silent} silent: {good.mean():.0f} % ({low:.0f} to {high:.0f})")
-
-# %% [markdown] id="real-notice"
-# These copies need head 0 far more than the other eight together.
+# %% [markdown] id="real-own-bet"
+# On our machine it was 0.97, then 0.24 without head 0, and 0.98 without the eight others. So here head 0 steers where the next layer
+# looks. (The model still writes "paper", so something else supplies this first word.)
 #
 # Can you find a list that the model repeats without head 0?
 
@@ -532,6 +474,47 @@ verify_lesson("heads")
 # One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came
 # from where. Several narrow heads, with no more parameters, can hand things over apart. Next, in lesson {lesson}`cross_attention`, one
 # sequence asks another.
+
+# %% [markdown] id="more"
+# ## Deeper: is the other colour lost?
+#
+# Is the colour after gone from the mixture, or only out of reach for a linear map? Behind the head of `one`, we train a small network in
+# place of the map. For control, a second head with the same values gives both places 0.48, and drops the rest:
+
+# %% id="more-chosen" tags=["hide-input"]
+from copy import deepcopy
+
+
+class Even(nn.Module):  # the head of `one`, with the same weight for both neighbours
+    def forward(self, x, *_, **options):  # is called as PyTorch's layer is
+        value = x @ one.layer.in_proj_weight[64:].T  # X W_V: (batch, 8, 32)
+        mixture = 0.48 * value.roll(1, dims=1) + 0.48 * value.roll(-1, dims=1)
+        return one.layer.out_proj(mixture), None
+
+
+def with_network(layer):
+    model = deepcopy(one)  # all frozen, but for the network
+    model.layer = layer
+    model.names = nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 16))
+    return model
+
+
+# %% [markdown] id="more-bet"
+# **Predict** how often the network names each neighbour with the lead of 0.04, and with none.
+
+# %% id="more-code" tags=["predicted"]
+for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
+    net = train(with_network(layer), seed=0)
+    print(f"{name}: {named(net(rings), rings)}")
+
+# %% [markdown] id="more-answer" tags=["answer"]
+# With the lead, the network names both almost every time: "red, blue" and "blue, red" are different mixtures. At 0.48 and 0.48 they are the
+# same. Then every network must guess the order: it can be right where the colours are equal, at one place of eight, and at half of the
+# others, $\frac18 + \frac12 \cdot \frac78 \approx 0.56$.
+
+# %% [markdown] id="mixture"
+# With equal weights, no linear map could be sure of either colour. The lead picks the one that it can name, and lets a network find the
+# other.
 
 # %% [markdown] id="sum"
 # ## Deeper: how do several heads do more than one?

@@ -19,19 +19,23 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 
 # %% [markdown] id="hook"
 # Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. Fair
-# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root at three widths.
-# **Place your bet now**: a formula in $d_k$, or a constant such as 8. First: what does the division do to a row of scores?
+# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root, up to a width of 1024. **Place your bet
+# now**: any formula in $d_k$, or a constant.
+
+# %% id="hook-bet"
+my_bet = ...  # lambda d_k: your divisor
 
 # %% [markdown] id="one-row"
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$, "cat" the key $(2, 0, 0, 2)$, and "because" the key
-# $(0, 0, 0, 0)$. The dot products are 8 and 0, and divided by $\sqrt{d_k} = \sqrt 4 = 2$ they are 4 and 0.
+# What does the division do to a row of scores? In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$, "cat" the key
+# $(2, 0, 0, 2)$, and "because" the key $(0, 0, 0, 0)$. The dot products are 8 and 0, and divided by $\sqrt{d_k} = \sqrt 4 = 2$ they are 4
+# and 0.
 
 # %% [markdown] id="leads"
-# Divided by 2, "cat" leads "because" by 4 and has $e^4 \approx 55$ times the weight of "because". Not divided, it leads by 8 and has
-# $e^8 \approx 2981$ times the weight. In general two scores of one row give $w_j / w_l = e^{s_j - s_l}$, so the softmax sees nothing but
-# **leads**, the differences of two scores in one row. Between the dot products and the softmax stands the division:
+# Divided by 2, "cat" leads "because" by 4 and has $e^4 \approx 55$ times its weight. Not divided, it leads by 8 and has
+# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$, so the softmax sees nothing but **leads**, the differences of
+# two scores in one row. Between the dot products and the softmax stands the division:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -47,7 +51,7 @@ figures.machine()
 #
 # In 1905 Karl Pearson asked the readers of *Nature* for help. A man walks $n$ stretches, each in a random direction. How far from his start
 # does he end? A week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions largely undo each
-# other. (The best single bet, Pearson joked, is still the spot where one left the drunkard.) A dot product $q_1 k_1 + q_2 k_2 + \ldots$ is
+# other. (The best single bet, Pearson joked, is the spot where one left the drunkard.) A dot product $q_1 k_1 + q_2 k_2 + \ldots$ is
 # such a walk, on a line.
 
 # %% [markdown] id="coins"
@@ -61,8 +65,7 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same (section
-# {section}`matrices`):
+# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same:
 
 # %% id="usual-code"
 import numpy as np
@@ -79,12 +82,12 @@ for d_k in (400, 900):  # try a width of yours
 # %% [markdown] id="scale"
 # ## The scale
 #
-# We want leads that do not grow with the width $d_k$. So we bring the variance to a constant, say to 1. A factor $c$ multiplies a variance
-# by $c^2$, and $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$:
+# We want leads that do not grow with the width $d_k$, so we bring the variance to 1. A factor $c$ multiplies a variance by $c^2$, and
+# $c^2\, d_k = 1$ needs $c = 1 / \sqrt{d_k}$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# And if nobody divides? Here 64 random queries meet 64 random keys. Move $d_k$, and watch the weights of one query, in the second picture.
+# And if nobody divides? Here 64 random queries meet 64 random keys. Move $d_k$, and watch the weights in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -113,32 +116,28 @@ check("divisor-for-sparse-entries", my_divisor)
 # ## Or nothing at all?
 #
 # A layer without the division can compute all that ours can, with $W_Q / \sqrt{d_k}$ in the place of our $W_Q$. So only start and training
-# can differ. We train both on one small task.
-
-# %% [markdown] id="trial-task"
-# In each example 16 items hang in a cloakroom. A guest describes one of them, always in the same foreign language:
+# can differ. We train both on one small task. In a cloakroom hang 16 items, and a guest describes the first one in a foreign language:
 
 # %% id="trial-drawing"
 figures.task()
 
 # %% [markdown] id="trial-rules"
-# Features and values are random, and the language turns features by an orthogonal matrix. We train only $W_Q$ and $W_K$, by plain
-# gradient steps on half the squared error of the output. The task is learnt when more than 90 % of 512 new guests *find* their item, that
-# is, give it the largest score. Leave the two cells of helpers folded.
+# Features and values are random numbers, and the language is an orthogonal matrix. Here is one guest before training, with $d_k = 64$. (The
+# folded cells only draw guests and take slopes; skip them.)
 
 # %% id="trial-examples" tags=["hide-input"]
 from attn_course.reference import softmax
 
 
-def examples(rng, turn, count):
+def examples(rng, language, count):
     items, values = rng.normal(size=(count, 16, 16)), rng.normal(size=(count, 16, 4))
-    return items[:, 0] @ turn, items, values
+    return items[:, 0] @ language, items, values
 
 
 def start(seed, d_k):
     rng = np.random.default_rng(seed)
-    turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
-    return rng, turn, *rng.normal(size=(2, 16, d_k)) / 4  # so q and k have variance 1
+    language = np.linalg.qr(rng.normal(size=(16, 16)))[0]  # orthogonal
+    return rng, language, *rng.normal(size=(2, 16, d_k)) / 4  # q and k: variance 1
 
 
 def dots_of(queries, keys):  # of each query with its own keys
@@ -149,13 +148,30 @@ def share_found(product, x, items):  # item 0 is the right one
     return (dots_of(x @ product, items).argmax(axis=1) == 0).mean()
 
 
+# %% id="trial-guest"
+draws, language, w_query, w_key = start(seed=0, d_k=64)
+x, items, _ = examples(draws, language, 1)  # (1, 16), (1, 16, 16)
+dots = dots_of(x @ w_query @ w_key.T, items)  # (1, 16)
+print("dot products", dots[0].round().astype(int))
+for divisor in (8, 1):
+    percent = 100 * softmax(dots / divisor)[0]
+    print(f"divided by {divisor}", percent.round().astype(int))
+
+# %% [markdown] id="trial-guest-seen"
+# The right item is the first, and by chance the ninth leads it by 8. Divided by 8 it leads by 1 and has 22 % of the weight. Not divided, it
+# has 81 %, and the right item 0 %.
+#
+# Does that cost anything in training? We train $W_Q$ and $W_K$ by plain gradient steps on half the squared error of the output, until more
+# than 90 % of 512 new guests *find* their item, that is, give it the largest score.
+
+
 # %% id="trial-gradients" tags=["hide-input"]
-def gradients(scores, values):
+def gradients(scores, values):  # (n, 16), (n, 16, 4) -> slopes along the scores
     w = softmax(scores)
-    off = values - values[:, :1]  # each value less the right output
-    error = w[:, None] @ off  # the output less the right one
-    along_w = (error * off).sum(axis=2)  # slopes of the loss along the weights
-    return w * (along_w - (w * along_w).sum(axis=1, keepdims=True))  # along the scores
+    apart = values - values[:, :1]  # from the right value
+    error = w[:, None] @ apart  # the output less the right one
+    along_w = (error * apart).sum(axis=2)  # slopes of the loss along the weights
+    return w * (along_w - (w * along_w).sum(axis=1, keepdims=True))
 
 
 def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
@@ -164,13 +180,13 @@ def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
 
 # %% id="trial-steps"
 def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
-    rng, turn, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
-    x_new, items_new, _ = examples(rng, turn, 512)
+    rng, language, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
+    x_new, items_new, _ = examples(rng, language, 512)
     for step in range(100):
         product = w_query @ w_key.T  # (16, 16)
         if share_found(product, x_new, items_new) > 0.9:
             return step  # so many steps were needed
-        x, items, values = examples(rng, turn, 32)
+        x, items, values = examples(rng, language, 32)
         scores = dots_of(x @ product, items) / divisor  # (32, 16)
         g = change(gradients(scores, values))  # slopes along the scores
         move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
@@ -180,7 +196,6 @@ def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
 
 # %% [markdown] id="trial-starts"
 # Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes:
-
 
 # %% id="delay-code"
 sizes = 0.05 * 2.0 ** np.arange(8)  # of a step, up to 6.4
@@ -195,20 +210,20 @@ print("with the root: steps", *trial(8))
 print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. No start was fastest only with the smallest or the largest size, so none
-# outside the range should help. A factor common to all gradients would only be a different step size, so it is not the cause.
+# On average it takes 4 steps with the root, and 28 without. (For every start a size inside the range was as good as the best.) A factor
+# common to all gradients would only be a different step size, so it is not the cause.
 #
 # What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has
 # extremely small gradients." How small are they?
 
 # %% [markdown] id="wrong-by-hand"
-# **By hand.** A wrong key has the value 1 and the right key the value 0. So the output is the weight $w_1$ of the wrong key, and should be
-# 0. The loss $\frac12 w_1^2$ has the slope $w_1$ along $w_1$, and $w_1$ has the slope $w_1 w_2$ along its key's score (lesson
-# {lesson}`softmax`). So along this score the loss has the slope $w_1^2\, w_2$. If the wrong key leads by 1, this is
-# $0.731^2 \cdot 0.269 \approx 0.144$. If it leads by 8, the error is larger, and yet the slope is only 0.0003, because $w_2$ is so small.
+# **By hand.** Let our guest have only two items, the ninth with the value 1 and the right one with the value 0. The output is the weight
+# $w$ of the ninth, and should be 0. The loss $\frac12 w^2$ has the slope $w$ along $w$, and $w$ has the slope $w\,(1 - w)$ along the ninth
+# score (lesson {lesson}`softmax`). So along this score the loss has the slope $w^2\,(1 - w)$. With a lead of 1 this is
+# $0.731^2 \cdot 0.269 \approx 0.144$. With a lead of 8 the error is larger, and yet the slope is only 0.0003, because $1 - w$ is so small.
 
 # %% [markdown] id="lesson-of-a-query"
-# We call the slopes along all scores of a query its $g$. All that $W_Q$ and $W_K$ learn from the query goes through $g$. So a query that is
+# We call the slopes along all scores of a query its $g$. All that $W_Q$ and $W_K$ learn from the query goes through $g$, so a query that is
 # very sure of a wrong key teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
@@ -230,16 +245,15 @@ for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls to two thirds only. And $g$ is the slope along the scores, *after* the division. On the way back to $W_Q$ and $W_K$ it is divided
-# by the divisor once more. So without the division their gradients are even *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. But the
-# lengths have become *unequal*: nearly a quarter of the queries have hardly any gradient.
+# It falls to two thirds only. And on the way back to $W_Q$ and $W_K$, $g$ is itself divided by the divisor $u$ (chain rule:
+# $s = q \cdot k / u$). So without the division their gradients are even *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. The suspect
+# seems innocent. But the lengths have become *unequal*: nearly a quarter of the queries have hardly any gradient.
 
 # %% [markdown] id="suspect"
 # ## Unequal lengths on trial
 #
 # All queries share one step size, and one that suits queries with hardly any gradient is far too large for the others. So perhaps this is
-# what the root is for: **every query is heard**. To try this without the root, we make all queries of a step equally loud: each $g$ gets
-# the same length, and keeps its direction.
+# what the root is for: **every query is heard**. If so, it should also help to make all queries of a step equally loud, without the root.
 
 # %% [markdown] id="lift-turn"
 # **Your turn.** {turn}`lift-the-silent`
@@ -252,8 +266,8 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# Now both layers are trained once more, with your function as the `change` of the loop. The one with the root is the control. **Predict**
-# how much of the delay of 24 steps equal lengths win back without the root: hardly any, about half, or most of it?
+# Now both layers are trained again, with your function as the `change` of the loop. **Predict** how much of the delay of 24 steps equal
+# lengths win back without the root: hardly any, about half, or most of it?
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
@@ -264,22 +278,25 @@ for name, divisor in (("without:      ", 1), ("with the root:", 8)):
     print(name, "steps", *needed, f"  mean {np.mean(needed):.1f}")
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Most of it: 19 of the 24 steps, or four fifths. The control saves less than one step.
+# Most of it: 19 of the 24 steps, or four fifths. With the root, the control, there is little to win.
+#
+# | mean steps | as it is | equal lengths |
+# |---|---|---|
+# | with the root | 4.0 | 3.3 |
+# | without | 27.7 | 8.8 |
 
 # %% [markdown] id="culprit"
 # So the suspect was half guilty: gradients cost steps when they are small *beside others*. **In this trial, on a single task, most of what
-# the root does is to keep queries comparably loud.** Section {section}`measured` has more controls.
+# the root does is to keep queries comparably loud.**
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
 #
-# Put your bet in the place of 8. All steps have the size 3.2, which makes the root the favourite: in the trial, at the width 64, no other
-# size made it faster.
-
-# %% id="by-d-k-bet"
-from attn_course.lessons.scaling import figures
+# Now the width grows, and all steps have the size 3.2. The root is the favourite: in the trial, at the width 64, no other size made it
+# faster.
 
 
+# %% id="by-d-k-race"
 def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
     needed = {}  # of each width the steps from three starts
     for d_k in (64, 256, 1024):
@@ -288,56 +305,54 @@ def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
     return needed
 
 
-bet = race(lambda d_k: 8)  # put yours in its place
-figures.races({"the root": race(np.sqrt), "my bet": bet, "d_k": race(lambda d_k: d_k)})
-
 # %% [markdown] id="by-d-k-move"
-# The root stays low at all widths. Divided by the constant 8, the layer needs ever more steps, and divided by $d_k$ nearly twice as many
-# each time the width grows fourfold. Why twice?
+# With a divisor $u$, chance spreads the scores of a row by about
 #
-# With a divisor $u$, chance gives leads of about $r = \sqrt{d_k} / u$. And how far does training move a score $s_j = q \cdot k_j / u$? Let
-# $g_j$ be the slope of the loss along this one score. A plain gradient step of size $\eta$ takes $\eta\, g_j\, k_j / u$ from $q$. So $s_j$
-# falls by
+# $$r = \frac{\sqrt{d_k}}{u}$$
+#
+# And how far does training move a score $s_j = q \cdot k_j / u$? Let $g_j$ be the slope of the loss along it. A plain gradient step of size
+# $\eta$ takes $\eta\, g_j\, k_j / u$ from $q$. As $k_j \cdot k_j$ is about $d_k$, the score falls by
 #
 # $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
 #
-# because $k_j \cdot k_j$ is about $d_k$. (Section {section}`measured` names what this leaves out.)
+# So leads grow like $r$, and for the same $g_j$ a step moves scores in proportion to $r^2$. From 64 to 1024:
+
+# %% [markdown] id="by-d-k-table"
+# | divisor | $r$ at 64 | $r$ at 1024 | so leads become | a step moves scores |
+# |---|---|---|---|---|
+# | $\sqrt{d_k}$ | 1 | 1 | no larger | no farther |
+# | 8 | 1 | 4 | 4 times as large | 16 times as far |
+# | $d_k$ | 1/8 | 1/32 | a quarter as large | a sixteenth as far |
+# | your bet | | | | |
 
 # %% [markdown] id="by-d-k-predict"
-# So leads grow like $r$, and steps, for the same $g_j$, like $r^2$. With $u = d_k$, at four times the width, leads are half as large and
-# steps go a quarter as far, so twice as many are needed. With the constant 8, steps go 16 times as far at 1024 as at 64, and leads are 4
-# times as large, which costs as in section {section}`slow`: even with $\eta = 25.6 / \sqrt{d_k}$, where steps go only 4 times as far, 11
-# are needed at 1024, not 28. What does $r$ do for your bet?
+# With leads half as large, and steps that go a quarter as far, about twice as many are needed. Now work out your own row. **Predict**: how
+# many times as many steps does $d_k$ need at 1024 as at 64? And at which width, 64, 256 or 1024, does your bet come closest to the root?
 
-# %% [markdown] id="by-d-k-rescue"
-# **Save $d_k$.** A step of size $\eta$ now moves a score by about $\eta\, g_j / d_k$, and the leads are about $1 / \sqrt{d_k}$. With which
-# $\eta$, as a formula in $d_k$, does the layer need about 5 steps at all three widths?
+# %% id="by-d-k-bet" tags=["predicted"]
+bets = {"root": np.sqrt, "8": lambda d_k: 8, "d_k": lambda d_k: d_k}
+bets["my bet"] = (lambda d_k: 16) if my_bet is ... else my_bet  # no bet: take ours
+figures.races({name: race(bet) for name, bet in bets.items()})
 
-# %% id="by-d-k-rescue-code"
-print(race(lambda d_k: d_k, lambda d_k: 25.6))  # good at 64 only: put yours here
-
-# %% [markdown] id="by-d-k-repair"
-# <details><summary>Our step size</summary>
-#
-# With $\eta = 3.2 \sqrt{d_k}$ steps and leads shrink alike. (With $0.4\, d_k$ it takes even fewer, 3 at 1024: the steps then keep their
-# length, while the leads shrink.)
-#
-# </details>
-
-# %% id="by-d-k-repaired" tags=["hide-input"]
-print("our step size:", race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
+# %% [markdown] id="by-d-k-answer" tags=["answer"]
+# Divided by $d_k$ the layer needs 22 and then 79 steps, nearly 4 times as many. Your bet should come closest where its $r$ is closest to 1.
+# Ours was 16, with $r = 1$ at 256, and it needs only 5 steps at 64 and 7 at 1024. So a constant does well near the width that it suits. But
+# 8, with $r = 4$ at 1024, needs 28 steps there. (Where $r$ is 2 or more, the three starts may differ widely.)
 
 # %% [markdown] id="by-d-k-verdict"
-# So nothing is wrong here with $d_k$ if the step size grows with the width. But **with plain gradient steps, and one step size for all
-# widths, only a multiple of the root keeps both the start and the first steps as they are.**
+# Which bets can stay level? Those with the same $r$ at all widths, and then $u$ is a multiple of $\sqrt{d_k}$. **With plain gradient steps,
+# and one step size for all widths, only a multiple of the root keeps both the leads and the first steps as they are.** (With Adam no divisor
+# does, section {section}`measured`.)
 #
-# And with Adam, which trains most language models? At one step size its first step moves a score in proportion to $d_k / u$. So this step
-# wants $d_k$, the start still wants the root, and no divisor serves both (section {section}`measured`).
+# But $d_k$ can be saved. Its leads are about $1 / \sqrt{d_k}$, and a step moves a score by about $\eta\, g_j / d_k$. With $\eta$ in
+# proportion to $\sqrt{d_k}$ both shrink alike:
+
+# %% id="by-d-k-repaired"
+print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
 
 # %% [markdown] id="back-to-the-model"
-# **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for, and perplexities of 1579 to 3046 show how much
-# that hurts. They do not show that it needs the division: with each $W_Q$ divided by 8, it would read as before. What the root is worth
-# shows in training, and there we have one small task.
+# **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for. But with each $W_Q$ divided by 8 it would read as
+# before, so the perplexities of page one do not show that it needs the division. What the root is worth shows in training.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -355,11 +370,9 @@ verify_lesson("scaling")
 # ## Summary
 #
 # Why the root? A random dot product, like Pearson's man, gets about $\sqrt{d_k}$ far in $d_k$ steps. So, with independent entries of mean
-# 0 and variance 1, the root gives scores of variance 1 whatever the width, and a first plain gradient step of the same size and slope moves
-# them about equally far. Divided by $d_k$, our layer learnt almost as fast once its step size grew with the width. Not divided, it took
-# several times the steps on our one task, and most of this delay was won back once all queries of a step got gradients of equal length.
-
-# %% [markdown] id="summary-next"
+# 0 and variance 1, the root gives scores of variance 1 whatever the width, and one step size suited all widths of our layer. Not divided, it
+# took several times the steps on our one task, and most of this delay was won back once all queries were equally loud.
+#
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
 # %% [markdown] id="matrices"
@@ -617,6 +630,9 @@ for d_k in (64, 256, 1024):
 # **What section {section}`by-d-k` left out.** A plain step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it
 # moves $W_K$. Other keys of the row and other queries of the batch count, too. Together these move a score more than its own term does, but
 # they grow like $d_k / u^2$ as well.
+#
+# With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too
+# grow only 4 times: the 28 steps become 11. That is still far from the 4 at the width 64.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

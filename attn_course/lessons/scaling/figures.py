@@ -26,9 +26,9 @@ def task() -> None:
         lit = place == 0
         drawing.box(Area(x, 24, 26, 26), role="value", lit=lit)
         drawing.matrix((x, 76), 4, 2, cell=10, role="key", lit=lit)
-    for y, name in ((29, "values"), (81, "16 items"), (183, "one guest")):
+    for y, name in ((29, "values"), (81, "16 items"), (183, "guest")):
         drawing.text((52, y), name)
-    turned = drawing.box(Area(at[0], 178, 56, 34), "turn")
+    turned = drawing.box(Area(at[0], 178, 84, 34), "language")
     drawing.arrow((at[0] - 5, 98), (at[0] - 5, turned.top[1]))
     query = drawing.box(Area(256, 178, 90, 34), "query", role="query")
     drawing.arrow(turned.right, query.left)
@@ -37,13 +37,13 @@ def task() -> None:
     drawing.arrow(query.right, learnt.left)
     for place, x in enumerate(at):
         drawing.wire(learnt.top, (x + 6 if place == 0 else x, 98), weight=0.3 if place == 0 else 0.0)
-    told = "The guest’s item comes turned. The layer should give all weight to it, and so hand out its value."
+    told = "The guest describes the first item. The layer should give all weight to it, and so hand out its value."
     publish_diagram(
         drawing.finish(
             title="One guest and sixteen items",
             caption=told,
             alt=f"{ITEMS} items in a row, each with its features and, above them, its value. The features of one item go through a box "
-            f"named turn and become the query; W_Q and W_K, which are learnt, compare it with all items. {told}",
+            f"named language and become the query; W_Q and W_K, which are learnt, compare it with all items. {told}",
         )
     )
 

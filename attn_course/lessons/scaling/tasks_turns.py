@@ -244,8 +244,8 @@ one item: 5 1
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g`, in float64, are the gradients of some queries. Write `my_lift(g)`: each row keeps its direction and gets the mean
-    length of all rows as given; rows of zeros stay.
+    The rows of `g` are the gradients of some queries. Write `my_lift(g)`: each row keeps its direction and gets the mean length of all
+    rows. A row of zeros stays as it is, and counts in the mean.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
     return g / length * length.mean()

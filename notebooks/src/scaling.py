@@ -210,11 +210,11 @@ print("with the root: steps", *trial(8))
 print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. (For every start a size inside the range was as good as the best.) A factor
-# common to all gradients would only be a different step size, so it is not the cause.
+# On average it takes 4 steps with the root, and 28 without. What costs the other 24? Not the size of the steps: each start had its best
+# one, and that was never only the smallest or the largest of the eight.
 #
-# What costs the other 24 steps? Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has
-# extremely small gradients." How small are they?
+# Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small
+# are they?
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** Let our guest have only two items, the ninth with the value 1 and the right one with the value 0. The output is the weight
@@ -292,8 +292,24 @@ for name, divisor in (("without:      ", 1), ("with the root:", 8)):
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
 #
-# Now the width grows, and all steps have the size 3.2. The root is the favourite: in the trial, at the width 64, no other size made it
-# faster.
+# Now the width grows. With a divisor $u$, chance spreads the scores of a row by about
+#
+# $$r = \frac{\sqrt{d_k}}{u}$$
+#
+# Work out $r$ for your bet:
+
+# %% [markdown] id="by-d-k-table"
+# | divisor | $r$ at 64 | $r$ at 256 | $r$ at 1024 |
+# |---|---|---|---|
+# | $\sqrt{d_k}$ | 1 | 1 | 1 |
+# | 8 | 1 | 2 | 4 |
+# | $d_k$ | 1/8 | 1/16 | 1/32 |
+# | your bet | | | |
+
+# %% [markdown] id="by-d-k-move"
+# If $r$ is large, a layer is sure before it has learnt anything, as in section {section}`slow`. If $r$ is small, scores hardly differ, and
+# training hardly moves them: $u$ divides the slopes along $W_Q$ and $W_K$, and then the scores that the new matrices give, so a step moves a
+# score in proportion to $d_k / u^2 = r^2$ (section {section}`measured`).
 
 
 # %% id="by-d-k-race"
@@ -305,29 +321,9 @@ def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
     return needed
 
 
-# %% [markdown] id="by-d-k-move"
-# With a divisor $u$, chance spreads the scores of a row by about
-#
-# $$r = \frac{\sqrt{d_k}}{u}$$
-#
-# And how far does training move a score $s_j = q \cdot k_j / u$? Let $g_j$ be the slope of the loss along it. A plain gradient step of size
-# $\eta$ takes $\eta\, g_j\, k_j / u$ from $q$. As $k_j \cdot k_j$ is about $d_k$, the score falls by
-#
-# $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
-#
-# So leads grow like $r$, and for the same $g_j$ a step moves scores in proportion to $r^2$. From 64 to 1024:
-
-# %% [markdown] id="by-d-k-table"
-# | divisor | $r$ at 64 | $r$ at 1024 | so leads become | a step moves scores |
-# |---|---|---|---|---|
-# | $\sqrt{d_k}$ | 1 | 1 | no larger | no farther |
-# | 8 | 1 | 4 | 4 times as large | 16 times as far |
-# | $d_k$ | 1/8 | 1/32 | a quarter as large | a sixteenth as far |
-# | your bet | | | | |
-
 # %% [markdown] id="by-d-k-predict"
-# With leads half as large, and steps that go a quarter as far, about twice as many are needed. Now work out your own row. **Predict**: how
-# many times as many steps does $d_k$ need at 1024 as at 64? And at which width, 64, 256 or 1024, does your bet come closest to the root?
+# All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it faster. **Predict**: at 1024, is 8
+# or $d_k$ slower, and how far from the root do you see your bet at each width?
 
 # %% id="by-d-k-bet" tags=["predicted"]
 bets = {"root": np.sqrt, "8": lambda d_k: 8, "d_k": lambda d_k: d_k}
@@ -335,20 +331,21 @@ bets["my bet"] = (lambda d_k: 16) if my_bet is ... else my_bet  # no bet: take o
 figures.races({name: race(bet) for name, bet in bets.items()})
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# Divided by $d_k$ the layer needs 22 and then 79 steps, nearly 4 times as many. Your bet should come closest where its $r$ is closest to 1.
-# Ours was 16, with $r = 1$ at 256, and it needs only 5 steps at 64 and 7 at 1024. So a constant does well near the width that it suits. But
-# 8, with $r = 4$ at 1024, needs 28 steps there. (Where $r$ is 2 or more, the three starts may differ widely.)
+# At 1024 the root takes 3 steps, 8 takes 28, and $d_k$ 79. As long as $r$ is at most 1, it nearly tells the steps, whatever the divisor: 3 or
+# 4 at $r = 1$, about 5 at 1/2, and 22 at 1/8. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7 steps. Above 1 queries fall silent, and the
+# three starts may differ widely.
 
 # %% [markdown] id="by-d-k-verdict"
-# Which bets can stay level? Those with the same $r$ at all widths, and then $u$ is a multiple of $\sqrt{d_k}$. **With plain gradient steps,
-# and one step size for all widths, only a multiple of the root keeps both the leads and the first steps as they are.** (With Adam no divisor
-# does, section {section}`measured`.)
+# Which bets have the same $r$ at all widths? **Only multiples of the root.** The root itself keeps it at 1.
 #
-# But $d_k$ can be saved. Its leads are about $1 / \sqrt{d_k}$, and a step moves a score by about $\eta\, g_j / d_k$. With $\eta$ in
-# proportion to $\sqrt{d_k}$ both shrink alike:
+# But $d_k$ can be saved. It only makes the steps too short, so let them grow with the width:
 
 # %% id="by-d-k-repaired"
 print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
+
+# %% [markdown] id="by-d-k-saved"
+# So what the root spares us is a new step size at each width. (That holds for plain gradient steps; what Adam wants is in section
+# {section}`measured`.)
 
 # %% [markdown] id="back-to-the-model"
 # **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for. But with each $W_Q$ divided by 8 it would read as
@@ -626,10 +623,18 @@ for d_k in (64, 256, 1024):
 # %% [markdown] id="adam-answer"
 # At four times the width the move doubles with the root, and stays with $d_k$. So no divisor holds still both the start, which needs the
 # root, and this step.
+
+# %% [markdown] id="plain-step"
+# **How far a plain step moves a score** $s_j = q \cdot k_j / u$. Let $g_j$ be the slope of the loss along it. Were $q$ itself the
+# parameter and $s_j$ its only score, a step of size $\eta$ would take $\eta\, g_j\, k_j / u$ from $q$. As $k_j \cdot k_j$ is about $d_k$,
+# the score would fall by
 #
-# **What section {section}`by-d-k` left out.** A plain step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it
-# moves $W_K$. Other keys of the row and other queries of the batch count, too. Together these move a score more than its own term does, but
-# they grow like $d_k / u^2$ as well.
+# $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
+
+# %% [markdown] id="plain-step-layer"
+# In our layer the step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it moves $W_K$. Other keys of the row and
+# other queries of the batch count, too. Together these move a score more than its own term does, but they grow like $d_k / u^2$ as well. With
+# the divisor $d_k$ leads are about $1 / \sqrt{d_k}$, and with $\eta$ in proportion to $\sqrt{d_k}$ a step shrinks just as they do.
 #
 # With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too
 # grow only 4 times: the 28 steps become 11. That is still far from the 4 at the width 64.

@@ -47,7 +47,7 @@ figures.machine()
 
 # %% [markdown] id="bytes"
 # So why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way, because
-# its denominator needs the whole row of scores before we know a single weight.
+# its denominator needs the whole row before we know a single weight.
 #
 # Write down a bet all the same: how many MB will your program need at its peak, for the output and all gradients of 2000 positions?
 # Section {section}`algorithm` measures it.
@@ -156,7 +156,7 @@ def forward(query, key, value, B_q=64, B_k=64, causal=False, step=step):
         Q = query[i : i + B_q]  # these queries stay
         m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
         acc = np.zeros((len(Q), value.shape[1]))
-        for j in range(0, len(key), B_k):
+        for j in range(0, len(key), B_k):  # all queries see key 0, so no inf - inf
             if causal and j >= i + len(Q):
                 break  # only later keys are left
             K, V = key[j : j + B_k], value[j : j + B_k]  # these pass by
@@ -174,8 +174,6 @@ masked, _ = forward(Q, K, V, B_q=5, B_k=4, causal=True)
 print("with the mask:", np.allclose(masked, attention(Q, K, V, is_causal=True)))
 
 # %% [markdown] id="tiles-bytes"
-# With the mask every query still sees the first key, whose tile comes first, so $-\infty - (-\infty)$ never comes up.
-#
 # What goes through the slow memory, without the mask? Queries are read once, and outputs and $L$ are written once. But unless all keys and
 # values fit in at once, they are read again for every tile of queries. With $b$ bytes a number:
 #
@@ -257,7 +255,7 @@ model.attend = my_flash  # the right one again
 
 # %% [markdown] id="real-broken" tags=["answer"]
 # On our machine it changes one. " sets" falls from 0.651 to 0.172 and " Paris" from 0.773 to 0.576, but both stay first, and " Celsius"
-# even rises, from 0.915 to 0.922. Only " cold" loses its place. So the next word can hide a bug in all 270 heads.
+# even rises. Only " cold" loses its place. So the next word can hide a bug in all 270 heads.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged
@@ -267,13 +265,13 @@ model.attend = my_flash  # the right one again
 
 # %% [markdown] id="parts-merge"
 # Within its part, key $j$ had the weight $e^{s_j - L^{(c)}}$. Among all keys it has $e^{s_j - L}$, which is $e^{L^{(c)} - L}$ times as
-# much. This factor is the same for every key of the part, so we multiply the whole output of the part by it:
+# much. This factor is the same for all keys of the part, so it multiplies the output of the part:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
 # The factors are the softmax of the $L^{(c)}$. This is *Flash-Decoding* (Dao and others, 2023).
 #
-# Let the first of two parts have 20 of our 30 keys:
+# Let the first of two parts have 20 of our 30 keys. Does it always get two thirds of the weight?
 
 # %% id="parts-run"
 z1, L1 = forward(Q, K[:20], V[:20], B_q=5, B_k=4)
@@ -283,13 +281,10 @@ w1, w2 = np.exp(L1 - L), np.exp(L2 - L)
 print("first part, five queries:", w1[:5, 0].round(2))
 print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
 
-# %% [markdown] id="parts-answer"
-# It is not always two thirds of the weight, since higher scores count, too.
-
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
-# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L_i$, with
+# Lesson {lesson}`gradients` took all gradients from the weights $P$, which we never stored. But we kept $L_i$, with
 # which any weight comes back from its score:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{j} e^{s_{ij}} \label{weights-from-lse}$$
@@ -329,7 +324,7 @@ d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
 # What is left is three products of lesson {lesson}`gradients`: $dV = P^\top dO$, $dQ = dS\, K / \sqrt{d_k}$ and
 # $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients`. Each is a sum, so we can take it tile by tile. Now the keys are in the outer
 # loop: a tile's $dK$ and $dV$ stay until they are finished, while the queries pass by, and $dQ$ with them. Each exponential is computed
-# again, not stored (here even twice, for short code).
+# again, not stored.
 
 
 # %% id="backward-code"
@@ -344,7 +339,7 @@ def backward(Q, K, V, dO, output, lse, B_q=64, B_k=64, causal=False, d_scores=d_
                 continue  # they see no key of this tile
             S = tile_scores(Q[q], K[k], i, j, causal)
             dS = d_scores(S, V[k], dO[q], output[q], lse[q])
-            dV[k] += np.exp(S - lse[q]).T @ dO[q]
+            dV[k] += np.exp(S - lse[q]).T @ dO[q]  # the weights once more
             dK[k] += dS.T @ Q[q] / root
             dQ[q] += dS @ K[k] / root
     return dQ, dK, dV
@@ -486,8 +481,8 @@ for name, attend in {"PyTorch": theirs, "yours": Flash.apply}.items():
 # but the loss still falls, for our sentence from 5.80 to 0.70. So a falling loss does not prove a gradient, just as a right next word did not prove the output.
 
 # %% [markdown] id="limits-end"
-# **Limits:** Your program takes one head at a time, and computes all visible scores. NumPy cannot say what lies in which memory. A program
-# for a GPU can, and lesson {lesson}`kernels` writes one. Yours needs only NumPy and PyTorch: take it with you.
+# **Limits:** Your program takes one head at a time, computes all visible scores, and cannot say what lies in which memory. A program for a
+# GPU can, and lesson {lesson}`kernels` writes one. Yours needs only NumPy and PyTorch: take it with you.
 
 # %% id="verify-lesson"
 verify_lesson("flash")

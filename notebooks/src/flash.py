@@ -302,7 +302,8 @@ print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
 # push at all.
 #
 # The mean is a sum over *all* keys, and a tile has only some. But we have seen this 4 before: it is the output of the row. Since
-# $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that we have.
+# $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that
+# we have.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -397,8 +398,8 @@ compare("tile mean", partial(tiled, d_scores=tile_mean), right)
 # %% [markdown] id="torch"
 # ## Your attention in PyTorch
 #
-# Can your program train a layer? Autograd cannot look into NumPy, but a `Function` tells it what to call. `ctx` keeps what `backward` needs:
-# the inputs, the output and $L$, but no table.
+# Can your program train a layer? Autograd cannot look into NumPy, but a `Function` tells it what to call. `ctx` keeps what `backward`
+# needs: the inputs, the output and $L$, but no table.
 
 # %% id="torch-function"
 import torch
@@ -478,7 +479,8 @@ for name, attend in {"PyTorch": theirs, "yours": Flash.apply}.items():
 # For our sentence both have the same loss, and the same one letter wrong.
 #
 # Now add `tile_mean` as the last argument of `backward` in `Flash`, and run this section again. The comparison finds $dQ$ and $dK$ wrong,
-# but the loss still falls, for our sentence from 5.80 to 0.70. So a falling loss does not prove a gradient, just as a right next word did not prove the output.
+# but the loss still falls, for our sentence from 5.80 to 0.70. So a falling loss does not prove a gradient, just as a right next
+# word did not prove the output.
 
 # %% [markdown] id="limits-end"
 # **Limits:** Your program takes one head at a time, computes all visible scores, and cannot say what lies in which memory. A program for a

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 54 minutes, without a list of your own, *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 57 minutes, without a list of your own, *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -128,7 +128,7 @@ figures.mixture_explorable()
 # Can a head of width 32 do better? It mixes vectors, and a linear map gives each answer a score. Let $D$ be the score of "blue comes after"
 # minus the score of "red comes after". It must be positive where blue comes after, and negative where red does.
 #
-# Only matrices act on the mixture, so each place adds to $D$ its weight times a number for its colour: $r$ for red, $b$ for blue. The
+# Let the weights be the same for all colours. Only matrices act on the mixture, so each place adds to $D$ its weight times a number for its colour: $r$ for red, $b$ for blue. The
 # numbers are the same before and after, since both places go through one $W_V$. All the rest, $c$, stays as it is when these two colours
 # change:
 #
@@ -153,10 +153,10 @@ figures.mixture_explorable()
 # the larger weight, by however little.
 
 # %% [markdown] id="why-two"
-# To name the colour *before*, the place before must lead, in the same way. One head cannot do both. Two heads can, since each has weights
-# of its own.
+# To name the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads
+# can, since each has weights of its own.
 #
-# The proof takes the weights as fixed, but ours change a little with the colours. Does the same place always lead?
+# Ours change a little with the colours, and a head whose lead followed the colours might escape the proof. Does the same place always lead?
 
 # %% id="why-vary"
 place = torch.arange(8)
@@ -165,7 +165,7 @@ leads = 100 * (before > after).float().mean()  # (1024, 8) cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# In nearly all cases it does, so the proof fits our model, if only roughly.
+# In nearly all cases it does, so our head does not escape.
 #
 # Two heads **hand several things over apart**, ready for a linear map. (Behind one head, a small network can find the other colour, too:
 # the first deeper section tries it.)
@@ -314,10 +314,10 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% [markdown] id="layer-same"
-# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands from place 5 on. With the mask, no output
-# before it may move:
+# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands at the places 5 to 7. **Predict** which outputs
+# move, without the mask and with it.
 
-# %% id="layer-code"
+# %% id="layer-code" tags=["predicted"]
 mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
 mine.project.weight.data = theirs.in_proj_weight
 mine.output.weight.data = theirs.out_proj.weight
@@ -327,6 +327,9 @@ changed[:, 5:] = 0
 for causal in (False, True):
     moved = (mine(x, causal) - mine(changed, causal)).abs().amax(dim=(0, 2)) > 1e-5
     print(f"causal={causal}, outputs that move:", *moved.nonzero().flatten().tolist())
+
+# %% [markdown] id="layer-answer" tags=["answer"]
+# Without the mask every output reads the changed places. With it, no output before place 5 sees them.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -391,7 +394,7 @@ words = "river green paper seven tiger horse gold cup. river green"
 
 # %% id="real-maps"
 p = model.maps(words)  # layer, head, query, key
-t = np.arange(2, p.shape[-1])  # many heads favour the first token, so it is left out
+t = np.arange(2, p.shape[-1])  # from 2 on: many heads favour the first token
 before = p[:, :, t, t - 1].mean(axis=-1)  # (30, 9)
 for number in np.argsort(-before, axis=None)[:6]:
     layer, head = divmod(int(number), 9)

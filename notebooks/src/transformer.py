@@ -5,7 +5,7 @@
 # parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on stories, and
 # give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -24,7 +24,7 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="loss"
 # Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows.
 #
-# A model gives each next word a probability (the first after a full stop), and its **loss** is the mean of $-\ln p$ over the words that
+# A model gives each next word a probability (for the first word it reads a full stop before the story), and its **loss** is the mean of $-\ln p$ over the words that
 # came. In story $i$ these probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
@@ -123,7 +123,7 @@ def hidden_units(block, x):  # x: (..., words, d)
 #
 # That leaves attention. When a model writes, it reads only its new words, while the keys and values of `kept`
 # earlier words lie in its cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones
-# sees four keys, and the second all five. Keep an eye on `kept`: at the end of this section others pass on wrong numbers in its place, and you bet on what breaks.
+# sees four keys, and the second all five. Keep an eye on `kept`: at the end of this section three faulty versions come, and you bet on which of them a test finds.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -170,10 +170,10 @@ def weighed(queries, keys, values, kept):
 #
 # By hand: let $d_k = 4$ and $\theta = 100$. From one place to the next the angle of pair 0 grows by 1, and that of pair 1 by 0.1. So a query at
 # place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. How far each was turned does not matter for their
-# product, only the difference does. So a key is turned once and then kept. `turned` computes the angles, then turns each pair:
+# product, only the difference does. So a key is turned once and then kept. The folded `turned` computes the angles, then turns each pair.
 
 
-# %% id="turned-code"
+# %% id="turned-code" tags=["hide-input"]
 def turned(x, first, theta):  # x: (..., words, d_k), the first at place `first`
     d_k = x.shape[-1]
     places = first + torch.arange(x.shape[-2])  # (words,)
@@ -429,7 +429,7 @@ figures.training(losses, FLOOR)
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
 # mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn queries and keys;
-# and the two friends'. The figure shows the loss on the kept-back stories, as its owner wrote it. It also shows how many of 500 stories that
+# and the two friends'. The figure shows the loss on the kept-back stories, each by the lines of whoever trained the model. It also shows how many of 500 stories that
 # the model tells, each word drawn with its probability, are true ones, of our language. **Predict** what the two friends get, and whether one block tells as many true stories as two.
 
 # %% id="mistakes-code" tags=["predicted"]
@@ -448,7 +448,7 @@ figures.losses_and_stories(reported, true, FLOOR)
 # sees the answer gets below it.
 #
 # One block tells as many true stories as two: each word follows from a few earlier ones, which one block can find by their places. Unturned, it
-# sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper, and only about half as many
+# sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper (each of them also brings a *she* or *he*), and only about half as many
 # stories are true.
 
 # %% [markdown] id="write"
@@ -513,8 +513,7 @@ print(len(untrue), "untrue stories, such as", *untrue[:4], sep="\n")
 
 # %% [markdown] id="draw-answer" tags=["answer"]
 # At the helper's name: in our run, in more than half of the untrue stories the owner helps (*Mia breaks the ball. Mia mends the red ball*). It
-# is the one word that must *differ* from an
-# earlier one. All others are free, or copies, or follow from their place.
+# is the one word that must *differ* from an earlier one.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -570,7 +569,7 @@ verify_lesson("transformer")
 #
 # | what | formula | note |
 # |---|---|---|
-# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ equally likely stories |
+# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ equally likely stories, for a model that reads only earlier words |
 # | the stream, {eq}`stream-is-a-sum` | {key}`stream-is-a-sum` | norm first |
 # | hidden units, {eq}`gated-feed-forward` | {key}`gated-feed-forward` | each position by itself |
 

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, for speed, a cache. **How do these
-# parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on stories, and
-# give it the weights of a real model.
+# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, for speed, a cache. **How
+# do these parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on
+# stories, and give it the weights of a real model.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
@@ -24,12 +24,12 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="loss"
 # Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows.
 #
-# A model gives each next word a probability (for the first word it reads a full stop before the story), and its **loss** is the mean of $-\ln p$ over the words that
+# A model gives each next word a probability (the first behind a full stop), and its **loss** is the mean of $-\ln p$ over the words that
 # came. In story $i$ these probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
-# All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the mean
-# $p_i$. Second, a model that reads only earlier words shares out 1 among all texts of 28 words. So the $p_i$ sum to at most 1, and
+# All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the
+# mean $p_i$. Second, a model that reads only earlier words shares out 1 among all texts of 28 words. So the $p_i$ sum to at most 1, and
 # their mean is at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
@@ -58,9 +58,9 @@ figures.machine()
 # %% [markdown] id="norm"
 # ## The norm
 #
-# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row
-# divided by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny $\varepsilon$ under
-# the root guards against a row of zeros.
+# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every
+# row divided by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny
+# $\varepsilon$ under the root guards against a row of zeros.
 #
 # By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
 # norm of $(10, 70)$: the norm forgets the size of $x$.
@@ -104,8 +104,8 @@ norm = ours if my_norm is ... else my_norm
 # $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$.
 
 # %% [markdown] id="units-text"
-# `hidden_units` computes {eq}`gated-feed-forward` for all rows at once. A `block` will hold the three matrices: $g_i$ and $u_i$ are the columns of
-# `w_gate` and `w_in`, and $v_i$ the rows of `w_out`:
+# `hidden_units` computes {eq}`gated-feed-forward` for all rows at once. A `block` will hold the three matrices: $g_i$ and $u_i$ are the
+# columns of `w_gate` and `w_in`, and $v_i$ the rows of `w_out`:
 
 
 # %% id="units-code"
@@ -121,9 +121,10 @@ def hidden_units(block, x):  # x: (..., words, d)
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
-# That leaves attention. When a model writes, it reads only its new words, while the keys and values of `kept`
-# earlier words lie in its cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones
-# sees four keys, and the second all five. Keep an eye on `kept`: at the end of this section three faulty versions come, and you bet on which of them a test finds.
+# That leaves attention. When a model writes, it reads only its new words, while the keys and values of `kept` earlier words lie in its
+# cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones sees four keys, and
+# the second all five. Keep an eye on `kept`: at the end of this section three faulty versions come, and you bet on which of them a test
+# finds.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -143,8 +144,8 @@ def allowed_ours(new, kept):
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
 # %% [markdown] id="weigh-text"
-# The formula of attention is $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. In `weighed` it takes three steps: the scores, your mask, and the
-# weighted means:
+# The formula of attention is $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. In `weighed` it takes three steps: the scores, your mask, and
+# the weighted means:
 
 # %% id="weigh-code"
 import torch
@@ -168,9 +169,10 @@ def weighed(queries, keys, values, kept):
 # These scores do not tell how far apart two words stand. So we turn queries and keys first (lesson {lesson}`self_attention`): at place
 # $t$, pair $j = 0, 1, \ldots$ of neighbouring features is turned by the angle $\theta^{-2j / d_k}\, t$, for a $\theta$ that we choose.
 #
-# By hand: let $d_k = 4$ and $\theta = 100$. From one place to the next the angle of pair 0 grows by 1, and that of pair 1 by 0.1. So a query at
-# place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. How far each was turned does not matter for their
-# product, only the difference does. So a key is turned once and then kept. The folded `turned` computes the angles, then turns each pair.
+# By hand: let $d_k = 4$ and $\theta = 100$. From one place to the next the angle of pair 0 grows by 1, and that of pair 1 by 0.1. So a
+# query at place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. How far each was
+# turned does not matter for their product, only the difference does. So a key is turned once and then kept. The folded `turned` computes
+# the angles, then turns each pair.
 
 
 # %% id="turned-code" tags=["hide-input"]
@@ -203,7 +205,8 @@ def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
 
 
 # %% [markdown] id="kept-text"
-# The cache holds the turned keys and the values of each block. `remembered` puts them before the new ones, and keeps them all for the next word:
+# The cache holds the turned keys and the values of each block. `remembered` puts them before the new ones, and keeps them all for the
+# next word:
 
 
 # %% id="kept-code"
@@ -217,9 +220,9 @@ def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now `attend` calls these helpers in turn. Before you read it, follow one new word with 13 words kept, in our story model: it will have 4 query
-# heads and 2 key heads of 12 numbers. The queries are $4 \times 1 \times 12$ and the keys $2 \times 1 \times 12$, with the kept ones $2 \times 14 \times 12$, and repeated for all
-# heads $4 \times 14 \times 12$. What shape have the scores?
+# Now `attend` calls these helpers in turn. Before you read it, follow one new word with 13 words kept, in our story model: it will have 4
+# query heads and 2 key heads of 12 numbers. The queries are $4 \times 1 \times 12$ and the keys $2 \times 1 \times 12$, with the kept
+# ones $2 \times 14 \times 12$, and repeated for all heads $4 \times 14 \times 12$. What shape have the scores?
 
 
 # %% id="attend-lines"
@@ -242,8 +245,8 @@ def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
 # %% [markdown] id="attend-rows"
 # ### Three suspects
 #
-# (The scores are $4 \times 1 \times 14$: one row for each head.) Five words read at once must give the same rows as one by one with the cache.
-# Is this a good test? Three suspects, each with one number changed, try to pass it:
+# (The scores are $4 \times 1 \times 14$: one row for each head.) Five words read at once must give the same rows as one by one with the
+# cache. Is this a good test? Three suspects, each with one number changed, try to pass it:
 
 
 # %% id="suspects-code"
@@ -296,19 +299,20 @@ for name, version in one_by_one.items():
     print(f"{name:20}", torch.cat(rows)[:, 0])
 
 # %% [markdown] id="suspects-answer" tags=["answer"]
-# The test finds one of the three. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart words stand.
-# Row 0 is right all the same, because a single key gets all the weight. With places 100 too high, all distances are what they were.
+# The test finds one of the three. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart
+# words stand. Row 0 is right all the same, because a single key gets all the weight. With places 100 too high, all distances are what
+# they were.
 #
-# The last suspect does forget something, and passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may see them
-# all and needs no mask, so reading one by one cannot show this mistake. Now run the cell with `five.split(2)`: the mask is $2 \times 2$
-# for $2 \times 4$ scores, and PyTorch stops.
+# The last suspect does forget something, and passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may
+# see them all and needs no mask, so reading one by one cannot show this mistake. Now run the cell with `five.split(2)`: the mask is
+# $2 \times 2$ for $2 \times 4$ scores, and PyTorch stops.
 
 # %% [markdown] id="model"
 # ## The whole model
 #
-# How large should the first, random weights be? With independent entries of mean 0 and variance 1 over its number of rows, a matrix gives out
-# numbers about as large as those that go in. The folded `matrix` draws such entries. It makes the last matrix of each part smaller, so that all
-# `parts` together add about as much as one (section {section}`deep`).
+# How large should the first, random weights be? With independent entries of mean 0 and variance 1 over its number of rows, a matrix gives
+# out numbers about as large as those that go in. The folded `matrix` draws such entries. It makes the last matrix of each part smaller,
+# so that all `parts` together add about as much as one (section {section}`deep`).
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -348,8 +352,8 @@ class Block(nn.Module):
 
 
 # %% [markdown] id="gpt-text"
-# `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream with
-# its row of the table, so one table serves for reading and writing, and is called **tied**.
+# `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream
+# with its row of the table, so one table serves for reading and writing, and is called **tied**.
 
 
 # %% id="gpt-code"
@@ -397,7 +401,8 @@ def loss_of(model, rows):  # rows: (stories, words)
 
 
 # %% [markdown] id="train-steps"
-# 1,000 stories are kept back. `train` takes steps of AdamW, each on 32 of the others. Its copies of steps 0, 30 and 300 will show us how it learned to write:
+# 1,000 stories are kept back. `train` takes steps of AdamW, each on 32 of the others. Its copies of steps 0, 30 and 300 will show us how
+# it learned to write:
 
 
 # %% id="train-steps-code"
@@ -427,10 +432,11 @@ figures.training(losses, FLOOR)
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the
-# mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn queries and keys;
-# and the two friends'. The figure shows the loss on the kept-back stories, each by the lines of whoever trained the model. It also shows how many of 500 stories that
-# the model tells, each word drawn with its probability, are true ones, of our language. **Predict** what the two friends get, and whether one block tells as many true stories as two.
+# Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot
+# the mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn
+# queries and keys; and the two friends'. The figure shows the loss on the kept-back stories, each by the lines of whoever trained the
+# model. It also shows how many of 500 stories that the model tells, each word drawn with its probability, are of our language.
+# **Predict** what the two friends get, and whether one block tells as many true stories as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -443,19 +449,19 @@ figures.losses_and_stories(reported, true, FLOOR)
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
 # Both report losses near 0, and none of their stories is true. Without the shift the target is the word that was just read, and when the
-# model writes, it repeats that word. Without the mask the next word stood in view, and when the model writes, it is not there yet. Both losses
-# were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a model that
-# sees the answer gets below it.
+# model writes, it repeats that word. Without the mask the next word stood in view, and when the model writes, it is not there yet. Both
+# losses were refuted before a word was written: the 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and only a
+# model that sees the answer gets below it.
 #
-# One block tells as many true stories as two: each word follows from a few earlier ones, which one block can find by their places. Unturned, it
-# sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper (each of them also brings a *she* or *he*), and only about half as many
-# stories are true.
+# One block tells as many true stories as two: each word follows from a few earlier ones, which one block can find by their places.
+# Unturned, it sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper (each of
+# them also brings a *she* or *he*), and only about half as many stories are true.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
 #
-# To write is to read the words so far, take a word from the last row of scores, append it, and go on. Thanks to the mask no later word changes an
-# earlier row, so its keys and values stay what they were, and with a cache each step after the first reads only the new word.
+# To write is to read the words so far, take a word from the last row of scores, append it, and go on. Thanks to the mask no later word
+# changes an earlier row, so its keys and values stay what they were, and with a cache each step after the first reads only the new word.
 #
 # By hand: with the full stop before it, a story has 29 words and stops. We give 13 of them, so 16 are to be written. Without a cache the 16
 # steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read $13 + 15 = 28$. `write` hands the cache from step to step:
@@ -491,9 +497,9 @@ for step, copy in copies.items():
     print(f"step {step:3}, {share:.1f} right: {text(ended[47, 13:])}")
 
 # %% [markdown] id="write-notice"
-# After 30 steps it knows how sentences go, but not whose hat it was, nor that it was blue. After 300 it remembers, and it learned from none of
-# these stories. Now let it *draw* each word, with the probabilities that it gives. The start is yours to change, in words of the stories.
-# **Predict** at which word the untrue stories go wrong most often.
+# After 30 steps it knows how sentences go, but not whose hat it was, nor that it was blue. After 300 it remembers, and it learned from
+# none of these stories. Now let it *draw* each word, with the probabilities that it gives. The start is yours to change, in words of the
+# stories. **Predict** at which word the untrue stories go wrong most often.
 
 # %% id="draw-live" tags=["live", "predicted"]
 from attn_course.experiments.stories import numbers
@@ -512,8 +518,8 @@ untrue = sorted(set(told) - set(STORIES))
 print(len(untrue), "untrue stories, such as", *untrue[:4], sep="\n")
 
 # %% [markdown] id="draw-answer" tags=["answer"]
-# At the helper's name: in our run, in more than half of the untrue stories the owner helps (*Mia breaks the ball. Mia mends the red ball*). It
-# is the one word that must *differ* from an earlier one.
+# At the helper's name: in our run, in more than half of the untrue stories the owner helps (*Mia breaks the ball. Mia mends the red
+# ball*). It is the one word that must *differ* from an earlier one.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -554,7 +560,8 @@ if model.is_here:
 # %% [markdown] id="real-notice"
 # On our machine it printed a difference of less than 0.0001, the same sentence, and this one:
 #
-# > A long time ago, in a small village, there lived a wise old wizard named Zorvath. He was a skilled healer and had many years of experience in the
+# > A long time ago, in a small village, there lived a wise old wizard named Zorvath. He was a skilled healer and had many years of
+# experience in the
 #
 # If you wrote the two turns, your norm and your mask ran in each of its 30 blocks. Only the tokenizer and
 # what reads the file are the course's.
@@ -587,20 +594,20 @@ verify_lesson("transformer")
 # %% [markdown] id="parts"
 # ## Deeper: what GPT-2 does otherwise
 #
-# GPT-2 has the same stream, but other parts. Its norm is a *layer norm* (LN), which takes away the mean first. Gains and biases apart, it is
-# an RMS norm of the centred row:
+# GPT-2 has the same stream, but other parts. Its norm is a *layer norm* (LN), which takes away the mean first. Gains and biases apart, it
+# is an RMS norm of the centred row:
 #
 # $$\mathrm{LN}(x) = \mathrm{RMS}\Bigl( x - \frac{1}{d} \sum_{i=1}^{d} x_i\, \mathbf{1} \Bigr) \label{layer-norm-centres-first}$$
 #
-# The root of the mean square of $a x$ is $|a|$ times that of $x$, and a number $b$ added to all features goes with the mean. So for $a \ne 0$,
-# $\varepsilon = 0$ and an $x$ that is not 0 (for LN: not constant), both norms forget the size of $x$:
+# The root of the mean square of $a x$ is $|a|$ times that of $x$, and a number $b$ added to all features goes with the mean. So for
+# $a \ne 0$, $\varepsilon = 0$ and an $x$ that is not 0 (for LN: not constant), both norms forget the size of $x$:
 #
 # $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
 # \label{norm-forgets-scale}$$
 
 # %% [markdown] id="norm-change"
-# The layer norm $\mathrm{N}$ of GPT-2 also has a gain $\gamma$ and a bias $\beta$. A matrix that follows can take them over (behind the last norm
-# only if the table is not tied):
+# The layer norm $\mathrm{N}$ of GPT-2 also has a gain $\gamma$ and a bias $\beta$. A matrix that follows can take them over (behind the
+# last norm only if the table is not tied):
 #
 # $$\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(\gamma)\, W \bigr) + \beta\, W \label{norm-gain-folds-away}$$
 
@@ -629,8 +636,8 @@ class NoPlus(Block):
 
 
 # %% [markdown] id="plus-bet"
-# We train both kinds for 60 steps, with two blocks and with six. One of the four will be stuck near 3.3, ten times the floor, as a model that knows
-# only how often each word occurs. **Predict** which, and whether the other model without the plus sign is far behind.
+# We train both kinds for 60 steps, with two blocks and with six. One of the four will be stuck near 3.3, ten times the floor, as a model
+# that knows only how often each word occurs. **Predict** which, and whether the other model without the plus sign is far behind.
 
 # %% id="plus-run" tags=["predicted"]
 for depth in (2, 6):
@@ -641,12 +648,12 @@ for depth in (2, 6):
         print(f"{depth} blocks, {kind.__name__:6}: {times:.0f} times the floor")
 
 # %% [markdown] id="plus-answer" tags=["answer"]
-# Six blocks without the plus sign. Trained five times as long, they were at 3.3 still, in our run, and two blocks without it at 0.34. So what a
-# small model can do without, a deep one may need.
+# Six blocks without the plus sign. Trained five times as long, they were at 3.3 still, in our run, and two blocks without it at 0.34. So
+# what a small model can do without, a deep one may need.
 
 # %% [markdown] id="deep-sum"
-# What does the plus sign do for the gradient? A part computes $y = x + f(r)$, and reads $r = \mathrm{N}(x)$. When the model is trained, the gradient passes back through all parts. By the
-# chain rule
+# What does the plus sign do for the gradient? A part computes $y = x + f(r)$, and reads $r = \mathrm{N}(x)$. When the model is trained,
+# the gradient passes back through all parts. By the chain rule
 #
 # $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial r}\, \frac{\partial r}{\partial x} \label{pre-norm-jacobian}$$
 #
@@ -654,20 +661,20 @@ for depth in (2, 6):
 # the end also reaches the beginning directly, unless other terms cancel it.
 
 # %% [markdown] id="deep-behind"
-# In the first Transformer (2017) the norm stood behind each sum. First the norm alone: how does $y = \mathrm{RMS}(x)$ change with $x$? Without
-# a gain and for $\varepsilon = 0$ it is $y = \sqrt{d}\, x / \|x\|$, and the derivative of $\|x\|$ is $x^\top / \|x\|$. So the rule for
-# quotients gives
+# In the first Transformer (2017) the norm stood behind each sum. First the norm alone: how does $y = \mathrm{RMS}(x)$ change with $x$?
+# Without a gain and for $\varepsilon = 0$ it is $y = \sqrt{d}\, x / \|x\|$, and the derivative of $\|x\|$ is $x^\top / \|x\|$. So the
+# rule for quotients gives
 #
 # $$\frac{\partial y}{\partial x} = \frac{\sqrt{d}}{\|x\|} \Bigl( I - \frac{x\, x^\top}{\|x\|^2} \Bigr) \label{rms-norm-jacobian}$$
 #
-# In a part with the norm behind, $y = x + f(x)$, and $r = \mathrm{RMS}(y)$ goes on. So this factor, now at $y$, stands before the derivative of the
-# sum:
+# In a part with the norm behind, $y = x + f(x)$, and $r = \mathrm{RMS}(y)$ goes on. So this factor, now at $y$, stands before the
+# derivative of the sum:
 #
 # $$\frac{\partial r}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
 #  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
 #
-# The first factor takes away what points along $y$, and divides by the root mean square of $y$. The second one may stretch. So the gradient passes
-# $2L$ products. Many such factors can grow or shrink quickly, and nothing holds them near $I$.
+# The first factor takes away what points along $y$, and divides by the root mean square of $y$. The second one may stretch. So the
+# gradient passes $2L$ products. Many such factors can grow or shrink quickly, and nothing holds them near $I$.
 
 # %% [markdown] id="start"
 # And how much does each part of a fresh model add? Each ends with a matrix $W_l$ of $m$ rows. It adds $h_l W_l$ to the
@@ -683,8 +690,8 @@ for depth in (2, 6):
 
 # %% [markdown] id="start-depth"
 # If $h_l$ has $m$ features of mean square 1, then $\|h_l\|^2 = m$. With the usual $\sigma^2 = 1/m$ every part adds 1, so the stream grows
-# with the depth, and a late part, which still adds 1, matters less and less. If every last matrix is divided by $\sqrt{2L}$, each variance is
-# divided by $2L$, and the $2L$ parts of $L$ blocks together add 1, no more than one part did. GPT-2 has this division.
+# with the depth, and a late part, which still adds 1, matters less and less. If every last matrix is divided by $\sqrt{2L}$, each
+# variance is divided by $2L$, and the $2L$ parts of $L$ blocks together add 1, no more than one part did. GPT-2 has this division.
 #
 # **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. (In this
 # test it starts at 1, in our model at $1/d$.)
@@ -717,8 +724,8 @@ figures.gradients_by_block({name: place.values("gradients", name) for name in na
 
 # %% [markdown] id="place-answer" tags=["answer"]
 # In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. (With
-# the norm first, divided, the factor comes from the small start of the stream, $1/d$: it falls below 2 if the stream starts at 1.) So the place
-# of the norm cannot be judged without the first weights.
+# the norm first, divided, the factor comes from the small start of the stream, $1/d$: it falls below 2 if the stream starts at 1.) So the
+# place of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"
 # We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those

@@ -5,7 +5,7 @@
 # the same gradients, up to rounding, without ever storing these tables?** At the end your own program does, in plain NumPy, and
 # trains a layer in PyTorch: FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 55 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
@@ -194,9 +194,7 @@ for B_q in (8, 64, 512):
 # All keys and values pass $4096 / 8 = 512$ times, and this alone moves 268 MB. So tiles of 8 queries save nothing.
 
 # %% [markdown] id="tiles-play"
-# Tables cost time, too: at this size the formula took six times as long as PyTorch's `scaled_dot_product_attention`, on one CPU thread.
-#
-# Press play. Then put more queries in a tile, and then more keys. Which saves bytes?
+# Tables cost time, too (section {section}`roof`). Press play. Then put more queries in a tile, and then more keys. Which saves bytes?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -301,9 +299,11 @@ print("the same as attention:", np.allclose(w1 * z1 + w2 * z2, output))
 # $\frac16 \cdot 8 + \frac36 \cdot 4 + \frac26 \cdot 2 = 4$. So $dS = (\frac23, 0, -\frac23)$: the key with the largest weight gets no
 # push at all.
 #
-# The mean is a sum over *all* keys, and a tile has only some. But we have seen this 4 before: it is the output of the row. Since
-# $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$, {eq}`score-gradient-against-mixture`: a product of two rows that
-# we have.
+# The mean is a sum over *all* keys, and a tile has only some. But you have seen this 4 before. Where?
+
+# %% [markdown] id="backward-delta"
+# In section {section}`row`: it is the output. Since $\sum_j p_{ij}\, v_j = z_i$, we have $\delta_i = dO_i \cdot z_i$,
+# {eq}`score-gradient-against-mixture`: a product of two rows that we have.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -478,9 +478,9 @@ for name, attend in {"PyTorch": theirs, "yours": Flash.apply}.items():
 # %% [markdown] id="torch-end"
 # For our sentence both have the same loss, and the same one letter wrong.
 #
-# Now add `tile_mean` as the last argument of `backward` in `Flash`, and run this section again. The comparison finds $dQ$ and $dK$ wrong,
-# but the loss still falls, for our sentence from 5.80 to 0.70. So a falling loss does not prove a gradient, just as a right next
-# word did not prove the output.
+# Now hand `tile_mean` to your `backward`, as the last argument of the second call marked `# yours`, and run this section again. The
+# comparison finds $dQ$ and $dK$ wrong, but the loss still falls, for our sentence from 5.80 to 0.70. So a falling loss does not prove a
+# gradient, just as a right next word did not prove the output.
 
 # %% [markdown] id="limits-end"
 # **Limits:** Your program takes one head at a time, computes all visible scores, and cannot say what lies in which memory. A program for a

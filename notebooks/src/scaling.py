@@ -18,9 +18,9 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
     print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
 
 # %% [markdown] id="hook"
-# Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. Fair
-# ones follow, and in the last (section {section}`by-d-k`) a divisor of your own races the root, up to a width of 1024. **Place your bet
-# now**: any formula in $d_k$, or a constant.
+# Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
+# one follows, and then (section {section}`by-d-k`) a divisor of your own races the root, from the width 64 to 1024. **Place your bet
+# now**: any formula in $d_k$ but the root, or a constant.
 
 # %% id="hook-bet"
 my_bet = ...  # lambda d_k: your divisor
@@ -44,7 +44,7 @@ from attn_course.lessons.scaling import figures
 figures.machine()
 
 # %% [markdown] id="chance"
-# "Cat" deserves its lead. But before training, queries and keys are random. How large are the leads that chance hands out?
+# "Cat" deserves its lead. But before training, queries and keys are random. How far apart does chance put the scores of a row?
 
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
@@ -210,8 +210,8 @@ print("with the root: steps", *trial(8))
 print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. What costs the other 24? Not the size of the steps: each start had its best
-# one, and that was never only the smallest or the largest of the eight.
+# On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had its
+# best one, which was never only the smallest or the largest of the eight.
 #
 # Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small
 # are they?
@@ -307,9 +307,11 @@ for name, divisor in (("without:      ", 1), ("with the root:", 8)):
 # | your bet | | | |
 
 # %% [markdown] id="by-d-k-move"
-# If $r$ is large, a layer is sure before it has learnt anything, as in section {section}`slow`. If $r$ is small, scores hardly differ, and
-# training hardly moves them: $u$ divides the slopes along $W_Q$ and $W_K$, and then the scores that the new matrices give, so a step moves a
-# score in proportion to $d_k / u^2 = r^2$ (section {section}`measured`).
+# If $r$ is large, a layer is sure before it has learnt anything, as in section {section}`slow`.
+#
+# If $r$ is small, the right item has only a spread of $r$ to beat. But steps are short: $u$ divides the slopes along $W_Q$ and $W_K$, and
+# then the scores that the new matrices give, while sums over $d_k$ numbers bring a factor $d_k$. So a step moves a score in proportion to
+# $d_k / u^2 = r^2$ (section {section}`measured`), and about $r / r^2 = 1 / r$ times as many steps are needed.
 
 
 # %% id="by-d-k-race"
@@ -322,8 +324,8 @@ def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
 
 
 # %% [markdown] id="by-d-k-predict"
-# All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it faster. **Predict**: at 1024, is 8
-# or $d_k$ slower, and how far from the root do you see your bet at each width?
+# All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it faster. At this width $d_k$
+# needs 22 steps. **Predict** how many it needs at 256 and at 1024, and at which width your bet comes closest to the root.
 
 # %% id="by-d-k-bet" tags=["predicted"]
 bets = {"root": np.sqrt, "8": lambda d_k: 8, "d_k": lambda d_k: d_k}
@@ -331,14 +333,14 @@ bets["my bet"] = (lambda d_k: 16) if my_bet is ... else my_bet  # no bet: take o
 figures.races({name: race(bet) for name, bet in bets.items()})
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# At 1024 the root takes 3 steps, 8 takes 28, and $d_k$ 79. As long as $r$ is at most 1, it nearly tells the steps, whatever the divisor: 3 or
-# 4 at $r = 1$, about 5 at 1/2, and 22 at 1/8. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7 steps. Above 1 queries fall silent, and the
-# three starts may differ widely.
+# It takes 42 and 79 steps, about twice as many when $r$ is halved. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7. Above 1
+# queries fall silent, and these steps are too long: 8 takes 28 of them at 1024, and the root 3. (With 0.4, its own best size there, 8
+# takes 9.)
 
 # %% [markdown] id="by-d-k-verdict"
 # Which bets have the same $r$ at all widths? **Only multiples of the root.** The root itself keeps it at 1.
 #
-# But $d_k$ can be saved. It only makes the steps too short, so let them grow with the width:
+# But $d_k$ can be saved. Its $r$ is $1 / \sqrt{d_k}$, so steps that are $\sqrt{d_k}$ times as long make up for it:
 
 # %% id="by-d-k-repaired"
 print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
@@ -349,7 +351,7 @@ print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
 
 # %% [markdown] id="back-to-the-model"
 # **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for. But with each $W_Q$ divided by 8 it would read as
-# before, so the perplexities of page one do not show that it needs the division. What the root is worth shows in training.
+# before, so the perplexities at the top of this lesson do not show that it needs the division. What the root is worth shows in training.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -367,8 +369,8 @@ verify_lesson("scaling")
 # ## Summary
 #
 # Why the root? A random dot product, like Pearson's man, gets about $\sqrt{d_k}$ far in $d_k$ steps. So, with independent entries of mean
-# 0 and variance 1, the root gives scores of variance 1 whatever the width, and one step size suited all widths of our layer. Not divided, it
-# took several times the steps on our one task, and most of this delay was won back once all queries were equally loud.
+# 0 and variance 1, the root gives scores of variance 1 whatever the width, and one step size suited our layer from 64 to 1024. Not
+# divided, it took several times the steps on our one task, and most of this delay was won back once all queries were equally loud.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
@@ -632,9 +634,10 @@ for d_k in (64, 256, 1024):
 # $$\eta\, g_j\, \frac{k_j \cdot k_j}{u^2} \;\approx\; \eta\, g_j\, \frac{d_k}{u^2} = \eta\, g_j\, r^2$$
 
 # %% [markdown] id="plain-step-layer"
-# In our layer the step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it moves $W_K$. Other keys of the row and
-# other queries of the batch count, too. Together these move a score more than its own term does, but they grow like $d_k / u^2$ as well. With
-# the divisor $d_k$ leads are about $1 / \sqrt{d_k}$, and with $\eta$ in proportion to $\sqrt{d_k}$ a step shrinks just as they do.
+# In our layer the step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it moves $W_K$. Other keys of the row
+# and other queries of the batch count, too. Together these move a score more than its own term does, but they grow like $d_k / u^2$ as
+# well. With the divisor $d_k$ leads are about $1 / \sqrt{d_k}$, and with $\eta$ in proportion to $\sqrt{d_k}$ a step shrinks just as they
+# do.
 #
 # With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too
 # grow only 4 times: the 28 steps become 11. That is still far from the 4 at the width 64.

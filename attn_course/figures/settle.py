@@ -75,7 +75,7 @@ def _level(panels: Sequence[Axes]) -> None:
             axis.label.set(rotation=0, ha="left", va="baseline")
             beside = ScaledTranslation(-room / panel.figure.dpi, ABOVE / 72, panel.figure.dpi_scale_trans)
             axis.set_label_coords(0.0, 1.0, transform=panel.transAxes + beside)
-            raised |= bool(panel.get_title(loc="left")) and axis.label.get_window_extent().width > room - 4
+            raised |= bool(panel.get_title(loc="left"))
     for panel in panels:
         for title in (part for part in panel.get_children() if isinstance(part, Text) and part.get_text() == panel.get_title(loc="left")):
             panel.set_title(title.get_text(), loc="left", fontsize=title.get_fontsize(), pad=ABOVE + LINE * raised)

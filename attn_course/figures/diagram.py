@@ -212,7 +212,7 @@ class Diagram:
             line.set("font-size", _px(SMALL))
         self._has_code |= code
         if not symbol and len(parts := AMONG_WORDS.split(text)) > 1:
-            for place, part in enumerate(parts):
+            for place, part in enumerate(filter(None, parts)):
                 look = {"class": "attn-symbol", "font-size": _px(SYMBOL)} if place % 2 else {}
                 ElementTree.SubElement(line, "tspan", look).text = part
             return
@@ -296,25 +296,25 @@ class Diagram:
         sides = [0.0, *cuts, self.width]
         return [(left, 0.0, right - left, self._height) for left, right in itertools.pairwise(sides)]
 
-    def finish(self, *, title: str, caption: str, alt: str, views: Sequence[View] = (), lit: View | None = None) -> Drawn:
+    def finish(self, *, title: str, caption: str, alt: str, views: Sequence[View] = (), upper: float = 0.0) -> Drawn:
         """Return the drawing with its words.
 
         `title`: what the drawing is, at least three words on one line; what a screen reader says. `caption`: one or two sentences
         that stand below it. `alt`: the drawing in words, at least eight on one line. `views`: pieces of the drawing in their order,
-        each narrow enough for a phone, where a page of the site shows them below each other. `lit`: all that a slide shows, larger.
-        Raises ValueError if `title` or `alt` is too short.
+        each narrow enough for a phone, where a page of the site shows them below each other. `upper`: how much of its
+        height a slide shows, if not all. Raises ValueError if `title` or `alt` is too short.
         """
         named = ElementTree.Element("title", id=f"attn-{self.name}-title")
         named.text = require_title(title)
         svg = ElementTree.Element("svg", self._svg.attrib)
-        below = mathematics(html.escape(caption.replace("'", "’")))
+        below = mathematics(html.escape(caption.replace("'", "’"))).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
         narrowest = self.width * LEAST_TEXT / SMALL
         size = f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px"
         svg.set("style", size)
         if views:
             svg.set("data-views", ";".join(" ".join(map(_px, view)) for view in views))
-        if lit:
-            svg.set("data-lit", " ".join(map(_px, lit)))
+        if upper:
+            svg.set("data-upper", f"0 0 {_px(self.width)} {_px(upper)}")
         svg.extend([named, *self._svg])
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:

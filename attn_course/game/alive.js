@@ -150,7 +150,7 @@ const start = (root) => {
     const line = sign.parentNode, rest = line.cloneNode();
     while (sign.nextSibling) rest.append(sign.nextSibling);
     rest.prepend(sign);
-    for (const side of ["lspace", "rspace"]) sign.setAttribute(side, "0.28em"); // which the first sign of a formula has not
+    for (const side of "lr") sign.setAttribute(`${side}space`, ".28em"); // which the first sign of a formula has not
     line.after(rest);
   }
   // What is still too wide for a phone is smaller there, and only then scrolls.

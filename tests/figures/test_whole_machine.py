@@ -65,7 +65,7 @@ def test_matrices_have_the_cells_of_the_example():
 
 def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
     machine("softmax", {"T": 4, "d_k": 3})
-    caption = re.search("<figcaption>(.*)</figcaption>", shown[0].html)[1]
+    caption = re.search("<figcaption>(.*)</figcaption>", shown[0].html)[1].replace("\N{NO-BREAK SPACE}", " ")
     assert caption.endswith("weights that sum to 1. Here <var>T</var> = 4 and <var>d</var><sub><var>k</var></sub> = 3.")
     assert "= " not in machine_drawing("softmax").alt
 

@@ -140,10 +140,8 @@ def machine_drawing(
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
     told = BACK if name == BACKWARDS else f"{way} {WAY}"
     views = () if name == BACKWARDS else VIEWS  # its way back makes no sense in pieces
-    left = next((x for part, x in (("input", 0), ("residual", 0), *((one, 104) for one in PROJECTIONS)) if part in lit), 212)
-    high = UPPER if {"heads", "merge", "residual"}.isdisjoint(lit) else HEIGHT
-    here_only = (left, 0, 656 - left, high)
-    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=views, lit=here_only)
+    upper = UPPER if {"heads", "merge", "residual"}.isdisjoint(lit) else 0
+    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=views, upper=upper)
 
 
 FROM_ONE = (

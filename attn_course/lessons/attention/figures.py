@@ -81,7 +81,8 @@ def one_query(
     )
     whose = f"{' and '.join(most)}{', each' if len(most) > 1 else ''}"
     caption = f"One query, from its keys to its output. The largest weight, {p.max():.3f}, belongs to {whose}."
-    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt, views=drawing.strips(356)))
+    views = [(0, 0, 356, bottom), (356, FIRST_ROW - 46, 324, bottom + 64 - FIRST_ROW + 46)]
+    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt, views=views))
 
 
 def _digits(drawing: Diagram, centre: tuple[float, float], numbers: np.ndarray, role: str, digits: int = 0) -> None:

@@ -20,7 +20,7 @@ VALUE = re.compile(r"(?!(?:return|typeof|case|of|in|void|delete|throw|await|yiel
 APART = re.compile(r"[\w$]{2}|\+\+|--|//|<[!/]|\d\.")  # two tokens would become one, or something else
 BREAKS = {"return", "break", "continue", "throw", "yield", "async"}  # what a line break behind them cuts off from the rest
 KEY = re.compile(r"""(["'])([A-Za-z_$][\w$]*)\1""")
-GAP = r"(?:\s|/\*.*?\*/)+"
+GAP = r"(?:\s|/\*(?:(?!\*/).)*\*/)+"
 STYLE = re.compile(rf"""("[^"]*"|'[^']*')|(?:{GAP})?(?:;(?:{GAP})?(?=}})|([{{}};,>]))(?:{GAP})?|(:){GAP}|({GAP})""", re.DOTALL)
 SELECTOR = r"(?:[^{},()]|\((?:[^()]|\([^()]*\))*\))*"
 RULE = rf"(?P=family){SELECTOR}(?:,(?P=family){SELECTOR})*\{{(?:[^{{}}'\"]|'[^']*'|\"[^\"]*\")*\}}"

@@ -20,13 +20,14 @@ from IPython.display import display
 from attn_course.figures.base import Words, require_alt, require_title
 from attn_course.figures.compact import compact_style
 from attn_course.figures.palette import ROLES
+from attn_course.figures.plain import mathematics
 
 LOOK = Path(__file__).with_name("diagram.css")
 CODE_LOOK = '.attn-diagram text.attn-code { font-family: Menlo, Consolas, "DejaVu Sans Mono", monospace; }'  # goes along with code only
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-SLANTED = re.compile(r"[^\W\d_]|d[A-Z]")  # a letter, and the name of a gradient, such as dQ
+SLANTED = re.compile(r"[^\W\d_]|d[A-Z]|QK|PV")  # a letter, the name of a gradient, such as dQ, and products
 MARKED = re.compile(r"([_^]?)([^\W_]+|[^\w^]+)")  # "d_k": a letter, then one that stands lower
-SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z]+)")
+AMONG_WORDS = re.compile(r"(?<=[a-z] )([A-Z])\b")  # a symbol in a label of words
 SYMBOL, WORD, SMALL = 16.5, 15.0, 14.0  # letters, words, and what stands lower or higher, in pixels of the drawing
 LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
 TIP = 8.0
@@ -34,7 +35,8 @@ CORNER = 7.0
 RADIUS = 12
 HATCH = 6.0
 THINNEST, THICKEST = 0.6, 16.0  # a line whose weight is 0, and one whose weight is 1
-SHIFT = {"_": 4.5, "^": -6.0}
+SHIFT = {"_": 4.5, "^": -6.0, "^T": -4.5}
+HOOK = 10.0  # of a root, before its bar
 COLOURS = ROLES | {"gradient": "light-dark(#985800, #e69f00)"}  # gradients are letters too, which need more contrast on a light page
 
 Point = tuple[float, float]
@@ -199,6 +201,9 @@ class Diagram:
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """
+        if "√" in text:
+            self._root(at, *text.split("√"), lit=lit)
+            return
         kind = "attn-symbol " if symbol else "attn-code " if code else ""
         line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": kind + _state(lit)}, **_painted("fill", role))
         if anchor != "middle":
@@ -206,20 +211,37 @@ class Diagram:
         if code or small:
             line.set("font-size", _px(SMALL))
         self._has_code |= code
+        if not symbol and len(parts := AMONG_WORDS.split(text)) > 1:
+            for place, part in enumerate(filter(None, parts)):
+                look = {"class": "attn-symbol", "font-size": _px(SYMBOL)} if place % 2 else {}
+                ElementTree.SubElement(line, "tspan", look).text = part
+            return
         if not symbol:
             line.text = text
             return
         line.set("font-size", _px(SYMBOL))
         moved = 0.0
         for sign, run in MARKED.findall(text):
-            wanted = SHIFT.get(sign, 0.0)
+            wanted = SHIFT.get(sign + run, SHIFT.get(sign, 0.0))
             part = ElementTree.SubElement(line, "tspan", {} if wanted == moved else {"dy": _px(wanted - moved)})
             moved = wanted
             part.text = "⊤" if sign + run == "^T" else run
             if sign:
                 part.set("font-size", _px(SMALL))
-            if not SLANTED.fullmatch(run):
+            if sign + run == "^T":
+                part.attrib |= {"dx": "-1", "stroke": "currentColor", "stroke-width": "0.3"}
+            if not SLANTED.fullmatch(run) or (sign and len(run) > 1):
                 part.set("class", "attn-upright")
+
+    def _root(self, at: Point, before: str, under: str, *, lit: bool) -> None:
+        """Write a root in the middle of a line, with its bar: letters have none."""
+        (x, y), size = at, 0.5 * SYMBOL  # about what a letter takes
+        wide = sum((0.5 * SMALL if sign else size) * len(run) for sign, run in MARKED.findall(under))
+        x += (size * len(before) - HOOK - wide) / 2
+        self.text((x - size * before.endswith(" ") / 2, y), before.rstrip(), anchor="end", lit=lit, symbol=True)
+        self.text((x + HOOK, y), under, anchor="start", lit=lit, symbol=True)
+        hook = f"M{_px(x)} {_px(y - 4)}l2.2 -1.6 3.2 10 4.2 -18.4h{_px(wide + 2)}"
+        self._add("path", d=hook, **{"class": f"attn-root {_state(lit)}"})
 
     def arrow(self, *points: Point, lit: bool = True, role: str | None = None) -> None:
         """Draw an arrow through the points, with round corners; its tip is the last one."""
@@ -274,23 +296,25 @@ class Diagram:
         sides = [0.0, *cuts, self.width]
         return [(left, 0.0, right - left, self._height) for left, right in itertools.pairwise(sides)]
 
-    def finish(self, *, title: str, caption: str, alt: str, views: Sequence[View] = ()) -> Drawn:
+    def finish(self, *, title: str, caption: str, alt: str, views: Sequence[View] = (), upper: float = 0.0) -> Drawn:
         """Return the drawing with its words.
 
         `title`: what the drawing is, at least three words on one line; what a screen reader says. `caption`: one or two sentences
         that stand below it. `alt`: the drawing in words, at least eight on one line. `views`: pieces of the drawing in their order,
-        each narrow enough for a phone, where a page of the site shows them below each other. Raises ValueError if `title` or `alt` is
-        too short.
+        each narrow enough for a phone, where a page of the site shows them below each other. `upper`: how much of its
+        height a slide shows, if not all. Raises ValueError if `title` or `alt` is too short.
         """
         named = ElementTree.Element("title", id=f"attn-{self.name}-title")
         named.text = require_title(title)
         svg = ElementTree.Element("svg", self._svg.attrib)
-        below = SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", html.escape(caption))
+        below = mathematics(html.escape(caption.replace("'", "’"))).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
         narrowest = self.width * LEAST_TEXT / SMALL
         size = f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px"
         svg.set("style", size)
         if views:
             svg.set("data-views", ";".join(" ".join(map(_px, view)) for view in views))
+        if upper:
+            svg.set("data-upper", f"0 0 {_px(self.width)} {_px(upper)}")
         svg.extend([named, *self._svg])
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:

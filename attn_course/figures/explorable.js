@@ -15,7 +15,7 @@ function speak(root, text) {
   const [timer, before] = SPOKEN.get(root) ?? [];
   clearTimeout(timer);
   const words = text ?? before;
-  SPOKEN.set(root, [setTimeout(() => (root.querySelector(".attn-summary").textContent = words), 250), words]);
+  SPOKEN.set(root, [setTimeout(() => (root.querySelector(".attn-summary").replaceChildren(words)), 250), words]);
 }
 const SPOKEN = new WeakMap(); // card: its timer and its last words
 

@@ -37,7 +37,7 @@ def settle(figure: Figure) -> None:
         layout.execute(figure)
     for panel in panels:
         _turn(panel)
-    _level(panels)
+    _level(panels, figure)
     layout.execute(figure)
     _push(panels, figure)
 
@@ -64,8 +64,8 @@ def _turn(panel: Axes) -> None:
             name.set(rotation=45, ha="right", rotation_mode="anchor")
 
 
-def _level(panels: Sequence[Axes]) -> None:
-    """Write what the vertical axes measure above their panels, from where their numbers or names begin."""
+def _level(panels: Sequence[Axes], figure: Figure) -> None:
+    """Write what the vertical axes measure above their panels and below their titles, from where their numbers or names begin."""
     raised = False
     for panel in panels:
         axis = panel.yaxis
@@ -75,7 +75,8 @@ def _level(panels: Sequence[Axes]) -> None:
             axis.label.set(rotation=0, ha="left", va="baseline")
             beside = ScaledTranslation(-room / panel.figure.dpi, ABOVE / 72, panel.figure.dpi_scale_trans)
             axis.set_label_coords(0.0, 1.0, transform=panel.transAxes + beside)
-            raised |= bool(panel.get_title(loc="left")) and axis.label.get_window_extent().width > room - 4
+            raised |= bool(panel.get_title(loc="left"))
+    figure.set_figheight(figure.get_figheight() + LINE / 72 * raised)
     for panel in panels:
         for title in (part for part in panel.get_children() if isinstance(part, Text) and part.get_text() == panel.get_title(loc="left")):
             panel.set_title(title.get_text(), loc="left", fontsize=title.get_fontsize(), pad=ABOVE + LINE * raised)

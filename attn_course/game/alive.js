@@ -125,7 +125,7 @@ const typeset = (text) => text.replace(/[\u0100-\u0121]/g, (letter) => {
 });
 const cell = (value) => {
   const size = Math.abs(value);
-  return size < 1e-12 ? "0" : size < 1e-3 ? value.toExponential(0).replace(/-/g, "−") : shown(value);
+  return size < 1e-12 ? "0" : size < 5e-4 ? value.toExponential(0).replace(/-/g, "−") : shown(value);
 };
 // The numbers of an entry on all sides: with more digits where two that differ would look the same.
 const cells = (values, links) => {
@@ -150,6 +150,7 @@ const start = (root) => {
     const line = sign.parentNode, rest = line.cloneNode();
     while (sign.nextSibling) rest.append(sign.nextSibling);
     rest.prepend(sign);
+    for (const side of "lr") sign.setAttribute(`${side}space`, ".28em"); // which the first sign of a formula has not
     line.after(rest);
   }
   // What is still too wide for a phone is smaller there, and only then scrolls.

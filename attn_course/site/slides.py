@@ -56,6 +56,7 @@ QUOTED = re.compile(r"""(?<!\w)(["'])\b([^"']*)\1""")
 CLAUSE = re.compile(r"[:;] |, (?:so|and|but) ")  # behind which a claim goes on
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
+UPPER = re.compile(r'viewBox="[^"]*"([^>]* data-upper="(\S+ \S+ \S+ (\S+))"[^>]*>.*?)</svg>', re.DOTALL)  # of a machine: where it is lit
 MARKUP = re.compile(r"<[^>]*>")
 ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
@@ -698,6 +699,7 @@ def _output(output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])
+        html = UPPER.sub(r'viewBox="\2"\1<rect y="\3" width="100%" height="100%" fill="var(--paper)"/></svg>', html)
         return "" if "<summary>Figure in words" in html else _without_sections(html)
     if "image/svg+xml" in data:
         words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))

@@ -47,18 +47,19 @@ def written(name: str) -> dict[str, tuple[str, str]]:
 
 def test_each_gradient_stands_where_its_matrix_stood():
     gradients, matrices = written("backwards"), written("whole")
-    for gradient, matrix in {"dQ": "Q", "dK": "K", "dV": "V", "dS/√dk": "Q K⊤", "dP": "P", "dZ": "P V"}.items():
+    for gradient, matrix in {"dQ": "Q", "dK": "K", "dV": "V", "dP": "P", "dZ": "PV"}.items():
         assert gradients[gradient] == matrices[matrix]
+    assert gradients["dS/"][1] == matrices["QK⊤"][1]  # the root behind it is drawn
     assert "dS" in gradients
     assert "mask" not in gradients
 
 
 def test_what_a_gradient_meets_stands_on_its_way():
     texts = written("backwards")
-    places = {name: tuple(float(part) for part in texts[name]) for name in ("Q", "K", "V", "P", "dQ", "dK", "dV", "dS/√dk", "dP", "dZ")}
-    for met, source, target in (("K", "dS/√dk", "dQ"), ("P", "dZ", "dV")):
+    places = {name: tuple(float(part) for part in texts[name]) for name in ("Q", "K", "V", "P", "dQ", "dK", "dV", "dS/", "dP", "dZ")}
+    for met, source, target in (("K", "dS/", "dQ"), ("P", "dZ", "dV")):
         assert places[target][0] < places[met][0] < places[source][0]
-    assert places["dK"][0] < places["Q"][0] < places["dS/√dk"][0]
+    assert places["dK"][0] < places["Q"][0] < places["dS/"][0]
     assert places["dP"][1] < places["V"][1] < places["dZ"][1]
 
 

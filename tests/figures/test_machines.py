@@ -27,8 +27,8 @@ DATE = ["3", "May", "1999"], ["99", "05"]
 
 DRAWN = [
     (aligner, "the rows q of length 4 and k of length 2"),
-    (partial(paths, SENTENCE, 1), "'cat' reaches the last position through 5 updates of the state"),
-    (partial(paths, ["a", "b"], 0), "'a' reaches the last position through 1 update of the state"),
+    (partial(paths, SENTENCE, 1), "“cat” reaches the last position through 5 updates of the state"),
+    (partial(paths, ["a", "b"], 0), "“a” reaches the last position through 1 update of the state"),
     (partial(paths, ["because"] * 8, 6), "1 update"),
     (
         partial(paddings, *DATE, (5, 4)),
@@ -48,9 +48,9 @@ DRAWN = [
     (partial(latent_flow, absorbed=False), "rebuilt from the latents by W_UK and W_UV"),
     (partial(latent_flow, absorbed=True), "meets the latents themselves"),
     (partial(orders, 8, 8), "36 pairs within chunks, and 0 states"),
-    (partial(masked, SENTENCE, WHOLE, CAUSAL, query=4), "21 of its 49 cells striped. 'it' may not read 'was' or 'tired'."),
-    (partial(masked, ["because"] * 8, np.full((8, 8), -99), np.ones((8, 8)), query=0), "'because' may read every token."),
-    (partial(masked, ["a", "b"], np.eye(2), np.zeros((2, 2)), query=1), "'b' may not read 'a' or 'b'."),
+    (partial(masked, SENTENCE, WHOLE, CAUSAL, query=4), "21 of its 49 cells striped. “it” may not read “was” or “tired”."),
+    (partial(masked, ["because"] * 8, np.full((8, 8), -99), np.ones((8, 8)), query=0), "“because” may read every token."),
+    (partial(masked, ["a", "b"], np.eye(2), np.zeros((2, 2)), query=1), "“b” may not read “a” or “b”."),
     (partial(leads, {"it": -2, "because": 0, "cat": 4}), "add up, 2 + 4 = 6, and the factors below multiply, f(6) = f(2) · f(4)."),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from attn_course.authoring.course import units
 from attn_course.figures.machines import tall
-from attn_course.figures.machines.whole import GROUPS, PARTS, PLACES, machine, machine_drawing
+from attn_course.figures.machines.whole import GROUPS, HEIGHT, PARTS, PLACES, machine, machine_drawing
 from attn_course.lessons.start import figures as start
 from tests.figures.diagrams import Box, assert_sound_diagram, rectangles, svg_of
 
@@ -65,8 +65,8 @@ def test_matrices_have_the_cells_of_the_example():
 
 def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
     machine("softmax", {"T": 4, "d_k": 3})
-    caption = re.search("<figcaption>(.*)</figcaption>", shown[0].html)[1]
-    assert caption.endswith("weights that sum to 1. Here T = 4 and <i>d</i><sub>k</sub> = 3.")
+    caption = re.search("<figcaption>(.*)</figcaption>", shown[0].html)[1].replace("\N{NO-BREAK SPACE}", " ")
+    assert caption.endswith("weights that sum to 1. Here <var>T</var> = 4 and <var>d</var><sub><var>k</var></sub> = 3.")
     assert "= " not in machine_drawing("softmax").alt
 
 
@@ -112,6 +112,6 @@ def test_a_link_covers_its_part_and_a_place_that_is_none_is_refused():
         float(share) / 100 for share in re.findall(r"(?:left|top|width|height):([\d.]+)%", drawn.html.partition("</style>")[2])
     )
     softmax = rectangles(svg_of(drawn), "attn-box")[2]
-    covered = Box(left * 656, top * 456, (left + width) * 656, (top + height) * 456)
+    covered = Box(left * 656, top * HEIGHT, (left + width) * 656, (top + height) * HEIGHT)
     for side, wanted in zip(covered, softmax, strict=True):
         assert side == pytest.approx(wanted, abs=1)

@@ -48,9 +48,9 @@ def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: 
                 drawing.box(cell, f"{MINUS if number < 0 else ''}{abs(number)}", role="scores", lit=lit)
             else:
                 drawing.hatch(drawing.tile(cell, lit=False))
-    hidden = [token for token, may in zip(tokens, seen[query], strict=True) if not may]
-    may = f"may not read {' or '.join(map(repr, hidden))}" if hidden else "may read every token"
-    sentence = f"{tokens[query]!r} {may}."
+    hidden = [f"“{token}”" for token, may in zip(tokens, seen[query], strict=True) if not may]
+    may = f"may not read {' or '.join(hidden)}" if hidden else "may read every token"
+    sentence = f"“{tokens[query]}” {may}."
     caption = f"Rows are queries, columns are keys, and striped scores become minus infinity. {sentence}"
     alt = f"A table of scores with {count} rows and columns, {int((~seen).sum())} of its {count * count} cells striped. {sentence}"
     publish_diagram(

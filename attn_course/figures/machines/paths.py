@@ -48,7 +48,7 @@ def paths(tokens: Sequence[str], source: int) -> None:
     with drawing.during(2, steps + 1):
         drawing.dot(output.top, "value")
     sentence = (
-        f"In the recurrent network {tokens[source]!r} reaches the last position through {steps} {'update' if steps == 1 else 'updates'} "
+        f"In the recurrent network “{tokens[source]}” reaches the last position through {steps} {'update' if steps == 1 else 'updates'} "
         "of the state; with attention it arrives at once, with a weight of its own."
     )
     alt = (

@@ -96,11 +96,11 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
         made[role] = matrix(role, 250, length if role == "query" else read, width, lane, role)
         name(role, made[role], gradient + letter, f"{asked if role == 'query' else answering} × d_{'v' if role == 'value' else 'k'}")
         arrow(projection, given.bottom, (given.x, 84), (lane, 84), weight.top)
-        arrow(f"{projection} {role}", weight.bottom, made[role].top)
+        arrow(projection, weight.bottom, made[role].top)
 
     before = scores = matrix("scores", 340, length, read, role="scores")
     left = "scores"
-    drawing.text((SPINE, 312), "dS/√d_k" if backwards else "Q K^T", lit=on("scores"), symbol=True)
+    drawing.text((SPINE, 312), "dS/√d_k" if backwards else "QK^T", lit=on("scores"), symbol=True)
     drawing.text((scores.right[0] + 8, 365), f"{asked} × {answering}", anchor="start", lit=on("scores"), symbol=True)
     arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left, by="K", meets=(LANES["query"][1], 305))
     arrow("scores", made["key"].bottom, (LANES["key"][1], 340), scores.right, by="Q", meets=(LANES["key"][1], 305))
@@ -117,7 +117,7 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
     name("weights", weights, f"{gradient}P", f"{asked} × {answering}")
     arrow("softmax weights", before.bottom, weights.top, by="P", meets=(SPINE, (before.bottom[1] + weights.top[1]) / 2))
     output = matrix("output", at("output"), length, d_v, role="output")
-    name("output", output, "dZ" if backwards else "P V", f"{asked} × d_v", left=True)
+    name("output", output, "dZ" if backwards else "PV", f"{asked} × d_v", left=True)
     arrow("weights output", weights.bottom, output.top, by="V", meets=(SPINE, (weights.bottom[1] + output.top[1]) / 2))
     lane = LANES["value"][1]
     arrow("output", made["value"].bottom, (lane, output.y), output.right, by="P", meets=(lane, (output.y + 250) / 2))
@@ -125,7 +125,7 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
 
     merged = matrix("heads", 716 + below, length, heads * d_v, role="output")
     name("heads", merged, "Z", f"{asked} × H d_v")
-    arrow("output heads", output.bottom, merged.top)
+    arrow("heads", output.bottom, merged.top)
     w_output = matrix("merge", 786 + below, heads * d_v, d_model)
     name("merge", w_output, "W_O")
     arrow("heads merge", merged.bottom, w_output.top)

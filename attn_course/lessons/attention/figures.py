@@ -26,7 +26,7 @@ from attn_course.figures.words import listed, number, short
 
 CONTOURS = 9
 
-# The picture of one query, in pixels: where its columns stand, how far its rows are apart, and the length of a weight of 1.
+# The picture of one query, in pixels: where its columns stand, how far its rows are apart, and the length of the largest weight.
 KEY_X, DOT_X, SCORE_X, BAR_X, VALUE_X = 162, 258, 322, 366, 606
 FIRST_ROW, ROW, CELL, WIDE, BAR = 126, 30, 29, 48, 124
 
@@ -57,7 +57,7 @@ def one_query(
     drawing.text((KEY_X, 22), "query", symbol=False)
     _digits(drawing, (KEY_X, 46), q, "query")
     for x, name in ((KEY_X, "keys"), (DOT_X, "q · k"), (SCORE_X, "score"), (BAR_X + BAR / 2, "weight"), (VALUE_X, "values")):
-        drawing.text((x, FIRST_ROW - 26), name)
+        drawing.text((x, FIRST_ROW - 26), name, symbol=name == "q · k")
     drawing.arrow((KEY_X, 62), (KEY_X, FIRST_ROW - 44))
     for row, token in enumerate(tokens):
         y = FIRST_ROW + ROW * row
@@ -65,8 +65,9 @@ def one_query(
         _digits(drawing, (KEY_X, y), k[row], "key")
         drawing.text((DOT_X, y + 5), _whole(d[row]))
         drawing.text((SCORE_X, y + 5), short(d[row] / math.sqrt(len(q))))
-        drawing.tile(Area(BAR_X + BAR * p[row] / 2, y, BAR * p[row], 20), role="weights")
-        drawing.text((BAR_X + BAR * p[row] + 7, y + 5), f"{p[row]:.3f}", anchor="start")
+        long = BAR * p[row] / p.max()
+        drawing.tile(Area(BAR_X + long / 2, y, long, 20), role="weights")
+        drawing.text((BAR_X + long + 7, y + 5), f"{p[row]:.3f}", anchor="start")
         _digits(drawing, (VALUE_X, y), v[row], "value")
     drawing.arrow((VALUE_X, bottom - 12), (VALUE_X, bottom + 26))
     drawing.text((VALUE_X - 14, bottom + 12), "average with these weights", anchor="end")
@@ -79,8 +80,9 @@ def one_query(
         f"The average of the values with these weights is the output, ({', '.join(f'{entry:.2f}' for entry in z)})."
     )
     whose = f"{' and '.join(most)}{', each' if len(most) > 1 else ''}"
-    caption = f"One query, from its keys to its output. The largest weight, {p.max():.2f}, belongs to {whose}."
-    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt, views=drawing.strips(356)))
+    caption = f"One query, from its keys to its output. The largest weight, {p.max():.3f}, belongs to {whose}."
+    views = [(0, 0, 356, bottom), (356, FIRST_ROW - 46, 324, bottom + 64 - FIRST_ROW + 46)]
+    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt, views=views))
 
 
 def _digits(drawing: Diagram, centre: tuple[float, float], numbers: np.ndarray, role: str, digits: int = 0) -> None:

@@ -66,7 +66,7 @@ def scores(rng: np.random.Generator, d_k: int, sigma_q: float = 1.0, sigma_k: fl
 def _(rng, d_k, draw):
     r"""\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k
     where all entries independent, mean 0, variance 1 ;; normality not needed
-    Products of different entries are independent, so variances add; each of them is E[q_i^2] E[k_i^2] = 1.
+    Products of different entries are independent, so variances add; each of them is 𝔼[q_i^2] 𝔼[k_i^2] = 1.
         as if the terms were one and the same: = d_k -> = d_k^2
         the standard deviation: = d_k -> = \sqrt{d_k}
         2 d_k, as for normal q = k: = d_k -> = 2\,d_k

@@ -55,7 +55,7 @@ function start(root) {
     all("[data-weight]").forEach((text, i) => (text.textContent = decimal(shown.weights[i], 3)));
     for (const fact of ["entropy", "largest", "norm", "byScore"]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], 3);
     colourCells(cells, shown.jacobian);
-    speak(root, summary(shown, temperature(), shift()));
+    speak(root, document.createRange().createContextualFragment(summary(shown, temperature(), shift())));
   }
 
   function choose({ scores, temperature }) {
@@ -103,11 +103,11 @@ function colourCells(cells, jacobian) {
 }
 
 function summary({ weights, entropy, largest, norm, byScore }, temperature, shift) {
-  const winners = weights.flatMap((weight, i) => (largest - weight < 1e-12 ? [`s${i + 1}`] : []));
+  const winners = weights.flatMap((weight, i) => (largest - weight < 1e-12 ? [`<var>s</var><sub>${i + 1}</sub>`] : []));
   const added = shift ? ` With ${shift} added to every score the weights are the same.` : "";
   return (
-    `At T = ${temperature} the weights are ${weights.map((weight) => decimal(weight, 3)).join(", ")}; ` +
+    `At <var>T</var> = ${temperature} the weights are ${weights.map((weight) => decimal(weight, 3)).join(", ")}; ` +
     `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats. A small change reaches the weights at most ` +
-    `${decimal(norm, 3)} times as large if it is one of z / T, and ${decimal(byScore, 3)} times if it is one of z.${added}`
+    `${decimal(norm, 3)} times as large if it is one of <var>z</var> / <var>T</var>, and ${decimal(byScore, 3)} times if it is one of <var>z</var>.${added}`
   );
 }

@@ -442,7 +442,7 @@ class Sources:
         for unit in self.units:
             if unit.folder == "notebooks":
                 part = PARTS.get(unit.slug, part)
-                number, _, title = html.escape(self.titles[unit.slug]).partition(" ")
+                number, _, title = html.escape(self.titles[unit.slug].replace("dot-", "dot\N{NON-BREAKING HYPHEN}")).partition(" ")
                 title = re.sub("(?<=: )(.*)", r'<span class="rest">\1</span>', title)
                 exercises = f' <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
                 parts[part].append(

@@ -85,8 +85,7 @@ They are recognised by this:
 MAP = """# Which equation rests on which
 
 Each arc leads from a lesson down to one that uses its equations, the thicker the more often; the number
-before them counts the uses. Lit are those of {lit}, which is used most;
-point at another lesson to light its own.
+before them counts the uses. Lit are those of {lit}, which is used most; point at another lesson to light its own.
 
 {arcs}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-ROW, LEFT, HEAD = 24, 272, 30  # pixels: of a lesson; where the arcs begin; of the name of a part
+ROW, LEFT, HEAD = 24, 300, 30  # pixels: of a lesson; where the arcs begin; of the name of a part
 SHORT, LONG = 10, 99  # how far an arc goes to the right, in percent of what is there: one to the next lesson, and the longest
 
 

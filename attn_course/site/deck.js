@@ -1,6 +1,6 @@
 // Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print and numbers, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.5, MARGIN = 24, BROKEN = 0.75, SMALL = 0.75, BOTTOM = 720 - 42;
+const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.5, MARGIN = 24, BROKEN = 0.9, SMALL = 0.75, BOTTOM = 720 - 42, SHAPE = 2, EDGE = 12;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);
@@ -61,8 +61,21 @@ function trim(svg) { // a drawing has no margins, and a name may reach into them
   const [right, bottom] = [Math.min(x + width, now.x + now.width + MARGIN), Math.min(y + height, now.y + now.height + MARGIN)];
   if (width) svg.setAttribute("viewBox", [left - 2, top - 2, right - left + 4, bottom - top + 4].join(" "));
 }
+function crop(svg) { // the machine to what is lit, in the shape of a slide, without what that would cut through
+  const boxes = [...svg.querySelectorAll(".attn-lit:not(.attn-wire, .attn-tip)")].map((part) => part.getBBox()), { width, height } = svg.viewBox.baseVal;
+  const ends = (at, size) => [Math.min(...boxes.map((box) => box[at])) - EDGE, Math.max(...boxes.map((box) => box[at] + box[size])) + EDGE];
+  const [[left, right], [top, bottom]] = [ends("x", "width"), ends("y", "height")];
+  const high = Math.min(height, Math.max(bottom - top, (right - left) / SHAPE, height / 2)), wide = Math.min(width, high * SHAPE);
+  const from = (middle, size, all) => Math.min(Math.max(0, middle - size / 2), all - size);
+  const x = from((left + right) / 2, wide, width), y = from((top + bottom) / 2, high, height);
+  for (const part of svg.querySelectorAll("rect, text, circle, path, polygon")) {
+    const box = part.getBBox();
+    if (!part.matches(".attn-lit") && (box.x < x || box.y < y || box.x + box.width > x + wide || box.y + box.height > y + high)) part.remove();
+  }
+  svg.setAttribute("viewBox", [x, y, wide, high].join(" "));
+}
 document.body.classList.add("measured");
-document.querySelectorAll(".body > figure svg").forEach(trim);
+for (const svg of document.querySelectorAll(".body > figure svg")) (svg.querySelector(".attn-lit") ? crop : trim)(svg);
 for (const plot of document.querySelectorAll(".body > img")) {
   const [kind, drawn] = plot.src.split(/,(.*)/s), page = document.body.appendChild(document.createElement("div"));
   page.innerHTML = decodeURIComponent(drawn);

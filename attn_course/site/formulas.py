@@ -116,7 +116,7 @@ def in_latex(said: str) -> str:
     >>> in_latex("a factor <var>c</var> = 1 / √<var>d</var><sub><var>k</var></sub>, by [(2.1)](eq/x.md)")
     'a factor $c = 1 / \\sqrt{d_{k}}$, by [(2.1)](eq/x.md)'
     >>> in_latex("<var>E</var>[<var>q</var><sup>2</sup>] = 1.")
-    '$E[q^{2}] = 1$.'
+    '$\\mathbb{E}[q^{2}] = 1$.'
     >>> in_latex("(−ln <var>s</var><sub>min</sub>) in (rows of 2 |<var>W</var>|<sup>2</sup>)")
     '$(-\\ln  s_{\\min })$ in (rows of $2 |W|^{2}$)'
     """
@@ -162,6 +162,7 @@ def _formula(run: list[tuple[str, str]]) -> str:
             signs = unescape(word) if before == "<var>" else re.sub(r"[^\W\d_]{2,}", r"\\mathrm{\g<0>}", unescape(word))
             latex += "".join(_SIGNS.get(sign, sign) for sign in signs)
     latex = re.sub(r"√((?:[^\W_]|\([^()]*\))(?:_\{[^{}]*\})?)", r"\\sqrt{\1}", latex)
+    latex = re.sub(r"\bE(?=\[)", r"\\mathbb{E}", latex)
     return f"{''.join(head)}${latex}${''.join(tail)}"
 
 

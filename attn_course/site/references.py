@@ -47,6 +47,11 @@ class References(SphinxPostTransform):
                     at = section.index(title) + 1
                     section.insert(at, nodes.raw("", FOLD.format(said=_what_is_in(section)), format="html"))
                     section.append(nodes.raw("", "</details>", format="html"))
+        for title in self.document.findall(nodes.title):
+            name = title.astext()
+            if isinstance(title.parent.parent, nodes.document) and ": " in name:
+                first, rest = name.split(": ", 1)
+                title.children = [nodes.Text(f"{first}: "), nodes.inline("", rest, classes=["rest"])]
         for words in self.document.findall(nodes.strong):
             if words.astext() == "You need":
                 words.parent["classes"].append("needs")
@@ -58,7 +63,7 @@ class References(SphinxPostTransform):
             if not any(isinstance(around, KEPT) for around in _around(text)):
                 self._link(text)
         for text in list(self.document.findall(nodes.Text)):
-            said = MINUS.sub("−", PERCENT.sub("\N{NO-BREAK SPACE}%", text))
+            said = MINUS.sub("−", PERCENT.sub("\N{NO-BREAK SPACE}%", text)).replace(" −", "\N{NO-BREAK SPACE}−")
             if said != text and not any(isinstance(around, FIXED) for around in _around(text)):
                 text.parent.replace(text, nodes.Text(said))
 
@@ -68,7 +73,8 @@ class References(SphinxPostTransform):
             address = self._address(found)
             if address:
                 kind = ["eq-ref"] if found["one"] or found["many"] else []
-                parts += [nodes.Text(words[at : found.start()]), nodes.reference("", found[0], refuri=address, internal=True, classes=kind)]
+                before = re.sub(r" \Z", "\N{NO-BREAK SPACE}", words[at : found.start()])
+                parts += [nodes.Text(before), nodes.reference("", found[0], refuri=address, internal=True, classes=kind)]
                 at = found.end()
         if parts and text.parent is not None:
             text.parent.replace(text, [*parts, nodes.Text(words[at:])])

@@ -184,6 +184,7 @@
       if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
+        line = line.replace(/<span class="c1">.*/, (said) => said.replace(/\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
         return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable(LONG.test(line.replace(/<[^>]*>/g, ""))))}\n</span>`;
       });
@@ -236,10 +237,10 @@
     addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
   });
 
-  // ---- On paper the title stands at the head of each page, and below the game where it is played
+  // ---- On paper the title stands at the head of each page, and below a card that needs a screen where it is
   const foot = document.createElement("style");
   foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }
-    @media print { .brk::after { content: ${JSON.stringify(location.protocol === "file:" ? "To be played on a screen." : `Play it at ${new URL(`${root}break.html`, location)}`)}; } }`;
+    @media print { :is(.brk, .attn-explorable:has(input[type="range"]))::after { content: ${JSON.stringify(location.protocol === "file:" ? "A card to use on a screen." : `A card to use at ${location.href.replace(/#.*/, "")}`)}; } }`;
   document.head.append(foot);
 
   // ---- The first page leads back to the lesson that was read last

@@ -585,11 +585,12 @@ def _pre(text: str, *again: str, kinds: dict[int, str] | None = None) -> str:
 
 
 def _program(code: str, *again: str) -> str:
-    """Code in the colours of its words: k is a keyword, s a string, c a remark."""
+    """Code in the colours of its words: k is a keyword, f what is defined, b built in, m a number, s a string, c a remark."""
     from pygments.lexers.python import PythonLexer
-    from pygments.token import Comment, Keyword, Operator, String
+    from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
-    kinds, of = {}, {"k": (Keyword, Operator.Word), "s": (String,), "c": (Comment,)}
+    kinds, of = dict[int, str](), {"k": (Keyword, Operator.Word), "s": (String,), "c": (Comment,)}
+    of |= {"f": (Name.Function, Name.Class), "b": (Name.Builtin,), "m": (Number,)}
     for start, token, text in PythonLexer(stripnl=False, ensurenl=False).get_tokens_unprocessed(code):
         kind = next((kind for kind, tokens in of.items() if any(token in each for each in tokens)), "")
         kinds.update(dict.fromkeys(range(start, start + len(text)), kind) if kind else {})

@@ -60,6 +60,8 @@ QUIET: dict[str, Any] = {"tags": [SET_UP, "quiet"]}  # what made nothing
 ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile(r"\n{3,}")
 A_LINE_OR_TWO = 160
 ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
+SHOWN_THERE = re.compile(r"\bprint\(|^ *figures\.", re.MULTILINE)  # by a cell whose output depends on the machine
+LIVE = '<small class="live">What comes out depends on the machine: run it in your notebook.</small>'
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 IN_WORDS = "<details><summary>Figure in words</summary>"
@@ -82,8 +84,8 @@ They are recognised by this:
 """
 MAP = """# Which equation rests on which
 
-Each arc leads from a lesson down to one that uses its equations, the thicker the more often. Lit are those of {lit}, which is used most;
-point at another lesson to light its own.
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often; the number
+before them counts the uses. Lit are those of {lit}, which is used most; point at another lesson to light its own.
 
 {arcs}
 
@@ -97,6 +99,7 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
+BESIDE = {"break": ", a game", "viewer": ": a real model, head by head"}
 LOOKS = "looks-card"  # the cell of the first picture
 PARTS = {  # of the course: the lesson that it begins with, its name, and what one can do after it
     "start": ("One head", "Compute a head by hand, write it in a few lines, find the mistake in somebody else's, derive its gradients."),
@@ -120,8 +123,7 @@ INDEX = """# Own attention
 
 {lessons}
 
-Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
-[Break the machine](break.md), a game · [the attention of a real model](viewer.md), head by head.
+{beside}
 
 {play}
 
@@ -244,6 +246,9 @@ class Sources:
                     data[kind] = unpacked(self._links("".join(data[kind])))  # so that a card is there when the page is printed
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
+            tags = cell["metadata"].get("tags", [])
+            if "live" in tags and "predicted" not in tags and not cell["outputs"] and SHOWN_THERE.search("".join(cell["source"])):
+                cell["outputs"].append({"output_type": "display_data", "data": {"text/html": LIVE}, "metadata": {}})
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         for before, cell in pairwise(book["cells"]):
             shown = ALIVE.search("".join(cell["source"]))
@@ -437,7 +442,8 @@ class Sources:
         for unit in self.units:
             if unit.folder == "notebooks":
                 part = PARTS.get(unit.slug, part)
-                number, _, title = html.escape(self.titles[unit.slug]).partition(" ")
+                number, _, title = html.escape(self.titles[unit.slug].replace("dot-", "dot\N{NON-BREAKING HYPHEN}")).partition(" ")
+                title = re.sub("(?<=: )(.*)", r'<span class="rest">\1</span>', title)
                 exercises = f' <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
                 parts[part].append(
                     f'<li><i>{number}</i><a href="{unit.slug}.html">{title}</a><span>{unit.lesson.minutes} min{exercises}</span>'
@@ -454,12 +460,14 @@ class Sources:
         told = "".join(f"<span><b>{count}</b> {name}</span>" for name, count in counts.items())
         lead = "Derive attention, implement it, debug it and make it fast."
         need = "You need matrix products, derivatives and some Python."
+        beside = " ".join(f'<a href="{page}.html">{name}{BESIDE.get(page, "")}</a>' for page, name in [*OTHERS.items()][::-1])
         hero = f'<div><p class="lead">{lead}</p><p>{need}</p><p class="counts">{told}</p>{begin}</div>\n<div>{looks}</div>'
         return INDEX.format(
             hero=_raw(f'<div class="hero">{hero}</div>'),
             alive=_raw(self._card(REGISTRY.get_equation("attention"), "")),
             change="[Change the numbers of attention](eq/attention.md), and press a mistake." * ("attention" in self._labels),
             lessons=_raw(self._lessons()),
+            beside=_raw(f'<p class="begin beside">{beside}</p>'),
             play=_raw("<h2>Formulas to play with</h2>"),
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in self.titles if page not in lessons),

@@ -32,19 +32,20 @@ FACE = "".join(
 TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
-body { width: 410px; margin: 8px; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 464px; padding-bottom: 2px; display: flex; flex-direction: column; gap: 8px }
-.highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 13.5px }
+body { width: 359.9px; margin: 0; zoom: 1.1389; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body > div { height: 462px; padding-bottom: 8px; display: flex; flex-direction: column; gap: 8px }
+.highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 12px }
+.highlight span[class] { font-weight: 400 !important; font-style: normal !important }
 .attn-check-failed { flex: 1; margin: 0 !important; padding-block: 12px !important; border-radius: 0 6px 6px 0 }  /* and as in lab.css */
 .attn-check-failed > b { display: block; margin-bottom: 5px } .attn-check-failed pre b { color: light-dark(#00664a, #4fd1a5) }
 .attn-check-failed pre b:first-of-type { color: light-dark(#a33f00, #ff9a5c) }
 .attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding: 14px !important }
 .attn-explorable :is(.attn-buttons, p.alv-layer, .alv-how, [data-form="0"], .attn-summary) { display: none }
 .alv-forms button { min-height: 28px !important; padding-block: 1px !important } .alv-said { min-height: 0 !important }
-.alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important } .alv-side { gap: 12px !important }
-.alv-chain { gap: 12px !important } .alv-bad { font-size: 12.5px }
-.alv-part td { min-width: 44px !important; padding-inline: 3px !important }
-body.wide { width: 656px } .wide > div { display: block; height: auto; padding: 0 }
+.alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important } .alv-side { gap: 6px !important }
+.alv-chain { gap: 6px !important } .alv-bad { font-size: 12.5px }
+.alv-part td { min-width: 44px !important; padding-inline: 1px !important }
+body.wide { width: 656px; zoom: 1 } .wide > div { display: block; height: auto; padding: 0 }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
 .wide figure { margin: 0 !important }

@@ -21,7 +21,7 @@ LESSON_ROOMS = {  # check("stable-softmax") reads lessons/softmax/tasks*.py
     **dict.fromkeys(("alive", "show", "verify", "verify_lesson"), ("equations", "labels")),
 }
 EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
-_FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
+_FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?|[\w-]{2,}\.\*|\*\.[a-z]{2,}")  # "page.css"; "page.*" of f"page.{kind}"
 
 
 @dataclass
@@ -128,8 +128,11 @@ class ImportGraph:
                 yield from (self.package_root / PACKAGE / "lessons").glob(f"*/{room}*.py")
 
     def _assets(self, path: Path) -> Iterator[Path]:
-        """Files beside a module that it names in a string, by name or by their folder: a page, a stored table."""
+        """Files beside a module that it names in a string, by name, by a pattern or by their folder: a page, a stored table."""
         for name in self._read(path).file_names:
+            if "*" in name:
+                yield from (found for found in path.parent.glob(name) if found.suffix not in (".py", ".pyc"))
+                continue
             asset = path.parent / name
             if asset.name == FILE:
                 continue  # the numbers that are said count one by one, see Fingerprints
@@ -165,7 +168,7 @@ class Parsed:
 
     tree: ast.Module
     imports: tuple[ast.Import | ast.ImportFrom, ...]
-    file_names: tuple[str, ...]  # strings that may name a file
+    file_names: tuple[str, ...]  # strings that may name a file, or files: each hole of an f-string is a *
     attributes: tuple[ast.Attribute, ...]
     names: tuple[ast.Name, ...]
 
@@ -185,7 +188,9 @@ def parsed(text: str, filename: str = "<unknown>") -> Parsed:
     """Read a piece of Python; what has been read once, by its text, is remembered for all lessons."""
     tree = ast.parse(text, filename=filename)
     nodes = list(ast.walk(tree))
-    strings = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    joined = (node.values for node in nodes if isinstance(node, ast.JoinedStr))
+    strings += ["".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts) for parts in joined]
     return Parsed(
         tree,
         tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),

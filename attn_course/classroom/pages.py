@@ -17,7 +17,7 @@ from attn_course.numbers import counted, eq, task_number
 from attn_course.tasks.wording import compared
 
 TEMPLATES = Path(__file__).with_name("templates")
-_MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
+_MARKER = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*$")
 _TOKEN = re.compile(  # of Python, also where it is broken off
     r"(?P<text>\b[A-Za-z]{1,2}(?=['\"])|\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?)|(?P<note>#[^\n]*)"
     rf"|(?P<word>\b(?:{'|'.join(kwlist)})\b)|(?P<number>\b\d[\w.]*)",
@@ -48,30 +48,34 @@ def environment() -> Environment:
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
     made.filters |= {"typeset": typeset, "mathematics": mathematics, "answered": answered, "split_at_code": _CODE.split}
-    made.filters |= {"written": written, "coloured": coloured, "compared": compared}
+    made.filters |= {"coloured": coloured, "compared": compared}
     return made
 
 
-def written(answer: str) -> str:
-    """Return an answer as its author wrote it, without the markers around it that nbgrader reads."""
-    return _MARKER.sub("", answer).strip("\n")
-
-
 def coloured(code: str) -> str:
-    """Return code as HTML in which all that it quotes is escaped: a line that is too long goes on further in.
+    """Return an answer as HTML in which all that it quotes is escaped, with the number of each line as error messages give it.
+
+    A line that is too long goes on further in. What nbgrader reads, the markers around an answer, and empty lines at its ends are
+    left out.
 
     >>> coloured("if a < 1:\\n    b = 'c'")
-    '<span class="line" style="--inside: 0ch"><i class="word">if</i> a &lt; <i class="number">1</i>:\\n</span>\
-<span class="line" style="--inside: 4ch">    b = <i class="text">&#x27;c&#x27;</i>\\n</span>'
+    '<span class="line" data-number="1" style="--inside: 0ch"><i class="word">if</i> a &lt; <i class="number">1</i>:\\n</span>\
+<span class="line" data-number="2" style="--inside: 4ch">    b = <i class="text">&#x27;c&#x27;</i>\\n</span>'
     """
     parts, at = list[str](), 0
     for found in _TOKEN.finditer(code):
         pieces = (f'<i class="{found.lastgroup}">{escape(piece)}</i>' for piece in found[0].split("\n"))
         parts += [escape(code[at : found.start()]), "\n".join(pieces)]
         at = found.end()
-    lines = "".join([*parts, escape(code[at:])]).split("\n")
-    inside = [len(line) - len(line.lstrip(" ")) for line in code.split("\n")]
-    return "".join(f'<span class="line" style="--inside: {far}ch">{line}\n</span>' for far, line in zip(inside, lines, strict=True))
+    shown = "".join([*parts, escape(code[at:])]).split("\n")
+    lines = [line for line in enumerate(zip(code.split("\n"), shown, strict=True), 1) if not _MARKER.match(line[1][0])]
+    while lines and not lines[-1][1][0].strip():
+        lines.pop()
+    first = next((place for place, (_, (plain, _)) in enumerate(lines) if plain.strip()), 0)
+    return "".join(
+        f'<span class="line" data-number="{number}" style="--inside: {len(plain) - len(plain.lstrip(" "))}ch">{line}\n</span>'
+        for number, (plain, line) in lines[first:]
+    )
 
 
 def typeset(latex: str, display: bool = True) -> str:

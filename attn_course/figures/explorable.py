@@ -95,8 +95,10 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
     script finds it under the name DATA. `scripts`: texts of those that the card's own builds on, in this order. Raises ValueError
     if `slug` has another form, or there is no such card.
     """
-    if not card.with_name(f"{card.name}.js").is_file():
-        raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
+    if not card.with_suffix(".js").is_file():
+        raise ValueError(
+            f"card must be one of {sorted(part.stem for part in card.parent.iterdir() if part.suffix == '.js')}; got {card.name!r}"
+        )
     controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
     given = "" if data is None else f"const DATA = {script_text(data)};\n"
     common = [_read(HERE / f"explorable.{kind}") for kind in ("css", "js")]

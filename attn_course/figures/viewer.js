@@ -117,6 +117,13 @@ function start(root) {
     one(".view-row thead tr").replaceChildren(...heading.map((words) => element("th", { scope: "col" }, words)));
     for (const valued of root.querySelectorAll("[data-shade], [data-valued]")) valued.hidden = !text.norms;
     if (!text.norms) at.brought = 0;
+    turnNames();
+  }
+  function turnNames() { // above the map they stand upright where none touches the next
+    const top = one(".view-top"), room = 2 * (map.querySelector("canvas").offsetWidth / size() - 2);
+    top.toggleAttribute("data-turned", false);
+    const wide = [...top.children].map((name) => name.offsetWidth);
+    top.toggleAttribute("data-turned", wide.some((width, n) => width + (wide[n - 1] ?? 0) > room));
   }
   function drawTable(found) {
     const order = [...found.keys()].sort((a, b) => found[b] - found[a] || a - b);
@@ -254,4 +261,5 @@ function start(root) {
   one("[data-texts]").hidden = DATA.texts.length < 2;
   looksHardest();
   draw();
+  new ResizeObserver(turnNames).observe(map);
 }

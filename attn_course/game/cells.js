@@ -17,6 +17,7 @@ function make(tag, given = {}, ...inside) {
 }
 
 const symbol = (name) => name.replace(/_(.+)$/, "<sub>$1</sub>");
+const letter = (name) => `<i>${symbol(name)}</i>`;
 const near = (a, b) => Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= NEAR * Math.max(1, Math.abs(a), Math.abs(b));
 const differs = (a, b) => !(Object.is(a, b) || a === b || near(a, b));
 
@@ -151,7 +152,7 @@ class Matrix {
 
   // Say which matrices it comes from.
   from(names) {
-    this.figure.querySelector(".brk-arrow span").innerHTML = `from ${names.map(symbol).join(", ")}: ${this.shape}`;
+    this.figure.querySelector(".brk-arrow span").innerHTML = `from ${names.map((name) => (name === "the mask" ? name : letter(name))).join(", ")}: ${this.shape}`;
   }
 }
 

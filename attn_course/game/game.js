@@ -64,7 +64,7 @@ function stepOf(desk) {
   return desk.exposed ? "prove" : "find";
 }
 
-const mathy = (text) => text.replace(/(^|[\s(])([XQKVPSZO])(?=[\s,.;:?)]|$)/g, "$1<i>$2</i>").replace(/(\w)'s\b/g, "$1’s").replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1</i><sub>$2</sub>").replace(/\^([Thr])\b/g, "<sup>$1</sup>");
+const mathy = (text) => text.replace(/(^|[\s(])([XQKVPSZO])(?=[\s,.;:?)]|$)/g, "$1<i>$2</i>").replace(/(\w)'s\b/g, "$1’s").replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1<sub>$2</sub></i>").replace(/\^T\b/g, "<sup>\u22a4</sup>").replace(/\^([hr])\b/g, "<sup><i>$1</i></sup>");
 const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<q>$1</q>");
 const hinted = (text) => `<span class="brk-hint">${marked(text)}</span>`;
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
@@ -170,7 +170,7 @@ const MISSIONS = {
     short: "",
     name: "The same numbers in four orders",
     task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> The numbers lie in a large memory and are
-      computed with in a small one. All that moves between them is counted, from X and the weight matrices to Z, with 4 bytes for each number.
+      computed with in a small one. All that moves between them is counted, from <i>X</i> and the weight matrices to <i>Z</i>, with 4 bytes for each number.
       Guess first, then play all four orders to their ends. The total of an order appears when it has been played, and the answer after all four.`,
     tools: [],
   }),
@@ -180,8 +180,8 @@ const MISSIONS = {
 // What differs while what leaves the machine does not, or too little.
 function inside({ apart }) {
   if (!apart.length) return "";
-  if (apart.includes("O")) return "O differs by too little to count: one number must differ by 0.005, and by a thousandth of the largest.";
-  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but <i>O</i> does not yet.`;
+  if (apart.includes("O")) return "<i>O</i> differs by too little to count: one number must differ by 0.005, and by a thousandth of the largest.";
+  return `${listed(apart.map(letter))} ${apart.length > 1 ? "differ" : "differs"}, but <i>O</i> does not yet.`;
 }
 
 // What leaves both, in one row: the first that differs.
@@ -324,7 +324,7 @@ function legend(html) {
     if (signs.has(sign) && text.includes(beside) && !found.has(sign)) found.set(sign, meaning);
   }
   const closed = { "[": "[ ]", "'": "\u2032", "\u230a": "\u230a \u230b" };
-  return make("span", { class: "brk-legend", html: [...found].map(([sign, meaning]) => `<i>${closed[sign] ?? symbol(sign)}</i>: ${mathy(meaning)}`).join("; ") });
+  return make("span", { class: "brk-legend", html: [...found].map(([sign, meaning]) => `${closed[sign] ?? letter(sign)}: ${mathy(meaning)}`).join("; ") });
 }
 
 function choose(desk, form, button) {

@@ -75,8 +75,8 @@ const TRIALS = [
     name: "The softmax shares out",
     task:
       "The numbers are back at the start, but `it` asks for `cat` again. " +
-      "A score is a sum of d_k products, where d_k is how many numbers a query has. It is divided by the <i>scale</i>, \u221ad_k (here \u221a2), so that scores do not spread further where d_k is larger. " +
-      "The <i>softmax</i> then turns each row of scores into weights that sum to 1, and a larger score gets more. " +
+      "A score is a sum of d_k products, where d_k is how many numbers a query has. It is divided by the <em>scale</em>, \u221ad_k (here \u221a2), so that scores do not spread further where d_k is larger. " +
+      "The <em>softmax</em> then turns each row of scores into weights that sum to 1, and a larger score gets more. " +
       "<b>Change a number until no weight of `it` exceeds 0.9.</b>",
     hint: "The row `open` of W_Q makes the query of `it`. A smaller query makes smaller scores.",
     then: "Only the differences between scores count: the smaller they are, the more equal are the weights. The sum of the row is still 1.",
@@ -88,8 +88,8 @@ const TRIALS = [
   {
     name: "A mask hides keys",
     task:
-      "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the <i>causal</i> mask a word sees itself and earlier words, " +
-      "under the mask <i>past</i> earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
+      "A <em>mask</em> says who may look at whom: a hidden key gets the weight 0. Under the <em>causal</em> mask a word sees itself and earlier words, " +
+      "under the mask <em>past</em> earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
     hint: "The buttons of the mask stand above the matrices. The first word has no earlier one, so it must see itself.",
     then: "No word sees a later one now. The weights of each row still sum to 1, over the keys that are seen.",
     now: (made) => [shown(weightAt(made, 0, 0)), "<q>the</q> \u2192 <q>the</q>"],
@@ -98,7 +98,7 @@ const TRIALS = [
   {
     name: "Heads look separately",
     task:
-      "The numbers are back at the start, `it` asks for `cat`, and the mask is off. A <i>head</i> has queries, keys and values of its own, made by its own columns of W_Q, W_K and W_V, " +
+      "The numbers are back at the start, `it` asks for `cat`, and the mask is off. A <em>head</em> has queries, keys and values of its own, made by its own columns of W_Q, W_K and W_V, " +
       "and so weights of its own: two heads can look at different words. " +
       "<b>Make `it` give more than 0.9 to `cat` with one head, and more than 0.9 to `sat` with the other.</b>",
     hint: "Choose two heads. Head 0 asks with the column q0 of W_Q, and head 1 with q1. The key of `sat` has its 2 in column 1.",

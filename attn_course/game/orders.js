@@ -52,7 +52,7 @@ function showOrders(desk, host, again) {
   const number = () => make("span", { class: "attn-number" });
   const mark = (n) => (n === desk.guess ? " (your guess)" : "");
   const meters = replays.map(({ title }, n) => make("div", { class: "brk-meter" }, make("span", { html: title + mark(n) }), groove(), number()));
-  const heading = make("p", { class: "attn-heading" }, "Bytes moved in all, from X to Z");
+  const heading = make("p", { class: "attn-heading" }, "Bytes moved in all");
   const same = make("p", { class: "brk-same", "aria-live": "polite" }), end = make("p", { class: "brk-score" });
   host.append(
     make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
@@ -118,7 +118,7 @@ function showOrders(desk, host, again) {
     const agree = `${off} of the ${finished.length} finished numbers ${off === 1 ? "differs" : "differ"} from those of whole matrices.`;
     const begun = entries(done).some(([index, value]) => index[1] >= ready && Number.isFinite(value));
     const compared = chosen ? (finished.length ? agree : "There is nothing to compare yet.") : "";
-    same.innerHTML = `${title}: ${ready} of ${rows} rows of Z are finished. ${begun ? "Numbers in italics are not finished." : ""} ${compared}`;
+    same.innerHTML = `${title}: ${ready} of ${rows} rows of <i>Z</i> are finished. ${begun ? "Numbers in italics are not finished." : ""} ${compared}`;
     const anew = again && !played.size ? "With other numbers the orders begin again. " : "";
     end.innerHTML = played.size < replays.length ? `${anew}You have played ${played.size} of ${replays.length} orders to the end.` : concluded();
   }

@@ -130,7 +130,7 @@ function start(root) {
       }
     });
     // What the twin uses is to be found.
-    for (const view of results.flatMap(({ views, side }) => (side ? [] : views))) view.from(sources(view.part.name));
+    for (const { views, side } of results) for (const view of views) view.from(side ? ["?"] : sources(view.part.name));
     const looked = made.map((side) => (head === undefined ? side[WEIGHTS] : side[WEIGHTS][head]));
     looks.forEach((look, side) => {
       look.show(looked[side], looked[1 - side]);

@@ -139,7 +139,7 @@ def html(latex: str) -> str:
             depth -= 1
         floors += (sign in "⌊[") - (sign in "⌋]")
         found, place = found + ("\u00a0" if sign == " " and depth + floors else sign), place + 1
-    return found
+    return found.replace("<sup>T</sup>", "<sup>⊤</sup>")
 
 
 @cache

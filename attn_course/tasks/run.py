@@ -19,7 +19,7 @@ import numpy as np
 from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
 from attn_course.tasks.launches import counted_launches
-from attn_course.tasks.shapes import advice_on_shapes
+from attn_course.tasks.shapes import advice_on_shapes, misfit
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 TIME_LIMIT_S = 10.0
@@ -131,8 +131,8 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], call: C
             return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
         text = _one_line(error)
         line, before = _own_line(error)
-        advice = advice_on_shapes(text, before)
-        return Result(problem=f"{entry} raised {type(error).__name__}: {text}{line}", advice=advice)
+        told = misfit(text) or f"{entry} raised {type(error).__name__}: {text}"
+        return Result(problem=told + line, advice=advice_on_shapes(text, before))
     if UNLAUNCHED in call.forbid and not is_ours and not count["launched"]:
         return Result(problem=f"{entry} launches no kernel: what it returns must be written by one")
     return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)

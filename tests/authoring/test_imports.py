@@ -23,6 +23,9 @@ FILES = {
     "figures/cards.py": 'FOLDER = "parts"\n',
     "figures/parts/card.css": "p {}",
     "figures/parts/card.js": "start()",
+    "figures/viewer.py": 'def read(kind): return f"page.{kind}"\n',
+    "figures/page.css": "p {}",
+    "figures/page.js": "start()",
     "equations/links.py": "def chapter_map():\n    pass\n",
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": "def check():\n    from attn_course.tasks import judge\n    judge.judge()\n",
@@ -76,6 +79,7 @@ CASES = {
     ),
     "a map that is not called": ("from attn_course.equations.links import chapter_map", "equations/links"),
     "a module and the folder it names": ("import attn_course.figures.cards", "figures/cards figures/parts/card.css figures/parts/card.js"),
+    "a module and the pages whose names it makes": ("import attn_course.figures.viewer", "figures/page.css figures/page.js figures/viewer"),
     "a module and the folder of all lessons, which it names": ("from attn_course import numbers\nnumbers.x", "numbers"),
     "the pictures of a lesson": (
         "from attn_course.lessons.double import figures\nfigures.draw(1)",
@@ -121,6 +125,25 @@ def test_a_lesson_depends_on_the_pictures_and_cards_that_it_names_only(root):
         named = set(re.findall(r"^from attn_course\.lessons\.(\w+)(?:\.explorables[.\w]*)? import", text, re.MULTILINE))
         assert slug in named
         assert set(graph.closure(text)) & pictures == {path for path in pictures if path.parts[len(lessons.parts)] in named}
+
+
+def test_a_lesson_that_shows_the_viewer_depends_on_its_page_and_other_cards_do_not(root):
+    graph = ImportGraph(root, numbers.tables())
+    viewer = {root / "attn_course" / "figures" / f"viewer.{kind}" for kind in ("css", "html", "js", "py")}
+    assert viewer < {*graph.closure("from attn_course.figures.viewer import attention_viewer")}
+    others = {*graph.closure("from attn_course.figures.explorable import explorable_html")}
+    pages = {path.name for path in others if path.suffix != ".py"}
+    assert pages == {"card.css", "card.js", "explorable.css", "explorable.js", "unpack.js"}
+
+
+def test_every_page_and_table_that_lessons_can_show_is_found_beside_the_module_that_reads_it(root):
+    graph, package = ImportGraph(root, numbers.tables()), root / "attn_course"
+    rooms = [package / room for room in ("figures", "language", "formulas", "lessons")]
+    modules = [".".join(path.relative_to(root).with_suffix("").parts) for room in rooms for path in room.rglob("*.py")]
+    found = {*graph.closure("\n".join(f"import {name.removesuffix('.__init__')}" for name in modules))}
+    shown = {path for room in rooms for path in room.rglob("*.*") if path.suffix not in (".py", ".pyc", ".md")}
+    assert len(shown) > 50
+    assert shown <= found
 
 
 def test_the_lazy_names_are_those_of_the_package():

@@ -98,7 +98,7 @@ def test_every_head_layer_and_token_is_reached_by_keyboard(browser: NotebookPage
     expect(page.locator("[data-says] b")).to_contain_text(", 2nd of 270 for this pair")
     page.keyboard.press("Shift+B")
     assert_shows(page, 0, 13, 8, 4, 1)
-    keys = page.get_by_role("button", name="Keys of this card")
+    keys = page.get_by_role("button", name="Keyboard")
     for shown in (True, False):
         keys.press("Enter")
         expect(page.locator(".view-keys")).to_be_visible(visible=shown)

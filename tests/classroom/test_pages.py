@@ -143,7 +143,7 @@ def test_two_numbers_stand_below_each_other_point_below_point_and_the_head_leads
         ("Where", "First at element [0]; the largest error is 11"),
     ]
     assert re.findall(r'<p class="said">(It is .*?)</p>', text) == ["It is <code>x</code>."]
-    (marks,) = re.findall('<ul class="marks">(.*?)</ul>', text)
+    (marks,) = re.findall('<ul class="marks" style="--row: 2">(.*?)</ul>', text)
     assert re.findall('href="#(.*?)" .*?</span>(.)<', marks) == [("stable-softmax", "✗"), ("entropy-by-hand", "✓")]
     assert pages.compared("It is nan and should be 1.5, for n = 3.")[1] == [("Got", "nan"), ("Should be", "1.5")]
     assert pages.compared("The line before is 0.5, and this one 0.25 at i = 1, for n = 3.")[1:3] == (

@@ -45,7 +45,7 @@ def title(those: list[dict], name: str) -> str:
 
 def plain(text: str) -> str:
     """A text without the signs that set its letters lower or higher."""
-    return re.sub(r"\b([WdHp])_(kv|ij|[a-zA-Z])\b", r"\1\2", text).replace("^T", "T").replace("`", "")
+    return re.sub(r"\b([WdHp])_(kv|ij|[a-zA-Z])\b", r"\1\2", text).replace("^T", "⊤").replace("`", "")
 
 
 def capital(text: str) -> str:

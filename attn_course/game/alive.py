@@ -104,7 +104,8 @@ def card(life: Life) -> str:
 
 def _button(form: Form) -> str:
     tag = {"_": "sub", "^": "sup"}
-    return SCRIPT.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(numbers.cite(form.name))) or "as printed"
+    name = SCRIPT.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(numbers.cite(form.name)))
+    return name.replace("<sup>T</sup>", "<sup>⊤</sup>") or "as printed"
 
 
 # ---- The life of an equation as JavaScript

@@ -279,15 +279,22 @@ for name, divisor in (("without:      ", 1), ("with the root:", 8)):
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # Most of it: 19 of the 24 steps, or four fifths. With the root, the control, there is little to win.
-#
-# | mean steps | as it is | equal lengths |
-# |---|---|---|
-# | with the root | 4.0 | 3.3 |
-# | without | 27.7 | 8.8 |
 
 # %% [markdown] id="culprit"
-# So the suspect was half guilty: gradients cost steps when they are small *beside others*. **In this trial, on a single task, most of what
-# the root does is to keep queries comparably loud.**
+# Equal lengths lift the quiet queries and hush the loud ones. Which of the two did it?
+
+
+# %% id="culprit-code"
+def bounded(bound):  # a change that goes only one way
+    return lambda g: g / lengths(g) * bound(lengths(g), lengths(g).mean())
+
+
+for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
+    print(f"{name}: mean {np.mean(trial(1, bounded(bound))):.1f}")
+
+# %% [markdown] id="culprit-seen"
+# Lifting does most of it, and hushing next to nothing. So the suspect was half guilty: gradients cost steps when they are small *beside
+# others*. **In this trial, on a single task, most of what the root does is to make every query heard.**
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
@@ -309,9 +316,9 @@ for name, divisor in (("without:      ", 1), ("with the root:", 8)):
 # %% [markdown] id="by-d-k-move"
 # If $r$ is large, a layer is sure before it has learnt anything, as in section {section}`slow`.
 #
-# If $r$ is small, the right item has only a spread of $r$ to beat. But steps are short: $u$ divides the slopes along $W_Q$ and $W_K$, and
-# then the scores that the new matrices give, while sums over $d_k$ numbers bring a factor $d_k$. So a step moves a score in proportion to
-# $d_k / u^2 = r^2$ (section {section}`measured`), and about $r / r^2 = 1 / r$ times as many steps are needed.
+# If $r$ is small, scores lie close together. Take $d_k$ at 64: with $r = 1/8$ the right score has only an eighth as far to go. But a step
+# moves it only 1/64 as far, in proportion to $r^2$, because $u$ divides the slopes along $W_Q$ and $W_K$ and then the scores again
+# (section {section}`measured`). So about 8 times as many steps are needed, and in general about $1 / r$ times as many.
 
 
 # %% id="by-d-k-race"

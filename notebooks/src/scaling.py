@@ -6,7 +6,7 @@
 # on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 56 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -211,7 +211,7 @@ print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
 # On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had its
-# best one, which was never only the smallest or the largest of the eight.
+# best one, and one between the smallest and the largest was always among the best.
 #
 # Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small
 # are they?
@@ -314,11 +314,9 @@ for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
 # | your bet | | | |
 
 # %% [markdown] id="by-d-k-move"
-# If $r$ is large, a layer is sure before it has learnt anything, as in section {section}`slow`.
-#
-# If $r$ is small, scores lie close together. Take $d_k$ at 64: with $r = 1/8$ the right score has only an eighth as far to go. But a step
-# moves it only 1/64 as far, in proportion to $r^2$, because $u$ divides the slopes along $W_Q$ and $W_K$ and then the scores again
-# (section {section}`measured`). So about 8 times as many steps are needed, and in general about $1 / r$ times as many.
+# If $r$ is large, scores lie far apart, and a layer is sure before it has learnt anything, as in section {section}`slow`. If $r$ is small,
+# training moves scores too little. All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it
+# faster.
 
 
 # %% id="by-d-k-race"
@@ -331,8 +329,7 @@ def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
 
 
 # %% [markdown] id="by-d-k-predict"
-# All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it faster. At this width $d_k$
-# needs 22 steps. **Predict** how many it needs at 256 and at 1024, and at which width your bet comes closest to the root.
+# **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and where your bet lies beside the root.
 
 # %% id="by-d-k-bet" tags=["predicted"]
 bets = {"root": np.sqrt, "8": lambda d_k: 8, "d_k": lambda d_k: d_k}
@@ -340,21 +337,15 @@ bets["my bet"] = (lambda d_k: 16) if my_bet is ... else my_bet  # no bet: take o
 figures.races({name: race(bet) for name, bet in bets.items()})
 
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
-# It takes 42 and 79 steps, about twice as many when $r$ is halved. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7. Above 1
-# queries fall silent, and these steps are too long: 8 takes 28 of them at 1024, and the root 3. (With 0.4, its own best size there, 8
-# takes 9.)
+# At 1024 the divisor $d_k$ takes 79 steps, 8 takes 28, and the root 3. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7.
+#
+# Up to $r = 1$ the steps depend on little else: about 20 at 1/8, 9 at 1/4, 5 at 1/2. A divisor below the root fares worse: queries fall
+# silent, and steps of 3.2 become too long. (Half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.)
 
 # %% [markdown] id="by-d-k-verdict"
-# Which bets have the same $r$ at all widths? **Only multiples of the root.** The root itself keeps it at 1.
-#
-# But $d_k$ can be saved. Its $r$ is $1 / \sqrt{d_k}$, so steps that are $\sqrt{d_k}$ times as long make up for it:
-
-# %% id="by-d-k-repaired"
-print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
-
-# %% [markdown] id="by-d-k-saved"
-# So what the root spares us is a new step size at each width. (That holds for plain gradient steps; what Adam wants is in section
-# {section}`measured`.)
+# **Only multiples of the root have the same $r$ at all widths**, and the root itself keeps it at 1. So with one step size, the layer
+# learns as fast at 1024 as at 64. (A larger divisor can be saved by longer steps, and a smaller one in part by shorter ones. And Adam
+# wants another divisor. See section {section}`measured`.)
 
 # %% [markdown] id="back-to-the-model"
 # **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for. But with each $W_Q$ divided by 8 it would read as
@@ -643,11 +634,17 @@ for d_k in (64, 256, 1024):
 # %% [markdown] id="plain-step-layer"
 # In our layer the step moves $W_Q$, which brings the factor $\|x\|^2$, the same at all widths, and it moves $W_K$. Other keys of the row
 # and other queries of the batch count, too. Together these move a score more than its own term does, but they grow like $d_k / u^2$ as
-# well. With the divisor $d_k$ leads are about $1 / \sqrt{d_k}$, and with $\eta$ in proportion to $\sqrt{d_k}$ a step shrinks just as they
-# do.
+# well.
 #
+# So with $r$ below 1 the right score has only $r$ times as far to go, but goes $r^2$ times as far in a step, and about $1 / r$ times as
+# many steps are needed. The divisor $d_k$ has $r = 1 / \sqrt{d_k}$, and steps that are $\sqrt{d_k}$ times as long make up for it:
+
+# %% id="by-d-k-repaired"
+print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
+
+# %% [markdown] id="plain-step-shorter"
 # With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too
-# grow only 4 times: the 28 steps become 11. That is still far from the 4 at the width 64.
+# grow only 4 times: the 28 steps become 11. The best single size there, 0.4, gives 9. That is still far from the 4 at the width 64.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -3,10 +3,10 @@
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with the
 # sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score
-# $z$. **Why $e^z$?** One wish leaves no other amount, up to the base. But some weights get so tiny that training may stall, and you will
-# find a loss that prevents this.
+# $z$. **Why $e^z$?** One wish leaves no other continuous way, up to the base. But some weights get so tiny that training
+# may stall. You will find a loss that prevents it.
 #
-# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 56 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 57 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -170,9 +170,13 @@ for name, loss in losses.items():
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short, so multiply them by a *size*. **The bet:** one size keeps two
-# rules from each of the leads 0, 7 and 12. At most 7 steps are needed, and the third score ends at 7 or less, as a score thrown far is
-# the next lead to undo. Cross-entropy keeps both:
+# Unfair, you may say: the steps of the squared error are just too short, so multiply them by a *size*. **The bet:** from each of the
+# leads 0, 7 and 12, one size is
+#
+# - *quick*: it needs at most 7 steps, and
+# - *gentle*: the third score ends at 7 or less.
+#
+# (If another token is right next time, a score thrown far is a lead to undo.) Cross-entropy is both:
 
 
 # %% id="size-told"
@@ -185,8 +189,8 @@ for first in (0.0, 7.0, 12.0):
     print(f"from {first:.0f}:", told(*race(losses["cross-entropy"], first)))
 
 # %% [markdown] id="size-predict"
-# With the size 3 both losses begin alike from equal scores. **Predict** whether any size keeps the bet for the squared error, and then look
-# for one.
+# From equal scores, the first step of the squared error with the size 3 is as long as that of cross-entropy. **Predict** whether any size
+# keeps the bet for the squared error, and then look for one.
 
 # %% id="size-race" tags=["predicted"]
 size = 3  # yours to change
@@ -217,29 +221,14 @@ for first in (0.0, 7.0, 12.0):
 # At $(12, 0, 0)$ they are nearly $(1, 0, -1)$. A step moves the first score down and the third up by nearly 1, so six
 # steps undo nearly all of the lead, and one more wins.
 #
-# On paper $-\ln s_y$ and $\mathrm{lse}(z) - z_y$ both round to 800 at a lead of 800. With the shift of {eq}`stable-softmax` in `lse`:
-
-
-# %% id="underflow-code"
-def lse(z):
-    return z.max() + np.log(np.exp(z - z.max()).sum())
-
-
-far = np.array([800.0, 0.0, 0.0])
-with np.errstate(divide="ignore"):
-    print(-np.log(weights_of(far)[2]), lse(far) - far[2])
-
-# %% [markdown] id="underflow-seen"
-# This time a number was too small: $e^{-800}$ became 0, and $-\ln 0$ is infinite.
-#
-# Where can steps on the scores rest? If token $i$ comes next with the chance $p_i$, the slopes are on average $s_i - p_i$, which are all
-# 0 only if **the weights are the true chances**.
+# So far one token was right. If the next token is $i$ with the chance $p_i$, the slopes are on average $s_i - p_i$. They are all 0 only if
+# **the weights are the true chances**.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# The squared error has the same slopes $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do the
-# weights follow?
+# Cross-entropy is safe. But what starves the squared error, and could another loss escape? Its slopes $s_i - \delta_{iy}$ are the same, but
+# along the *weights*, and a step moves scores. How do the weights follow?
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
@@ -375,10 +364,11 @@ verify_lesson("softmax")
 #
 # - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
-# - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits, and a size of its
-#   steps that helps there throws the scores far elsewhere. With $-\ln s_y$ the weight cancels, and each slope is a weight minus the truth.
+# - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits. With $-\ln s_y$ the weight
+#   cancels, and each slope is a weight minus the truth.
 #
-# Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
+# Inside attention the weights mix values, and no logarithm undoes $e^z$ there. So its scores should not lie far apart from the start. Is
+# this why lesson {lesson}`start` halved them? Lesson {lesson}`scaling` asks; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="compromise"
@@ -462,6 +452,21 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 # For any $m$, $e^m$ comes out of the sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
+#
+# On paper $-\ln s_y$ and $\mathrm{lse}(z) - z_y$ both round to 800 at a lead of 800. With the maximum for $m$:
+
+
+# %% id="underflow-code"
+def lse(z):
+    return z.max() + np.log(np.exp(z - z.max()).sum())
+
+
+far = np.array([800.0, 0.0, 0.0])
+with np.errstate(divide="ignore"):
+    print(-np.log(weights_of(far)[2]), lse(far) - far[2])
+
+# %% [markdown] id="underflow-seen"
+# The weight $e^{-800}$ became 0, and $-\ln 0$ is infinite.
 #
 # For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the
 # larger maximum (Milakov and Gimelshein, 2018):

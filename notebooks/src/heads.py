@@ -84,8 +84,8 @@ def train(model, seed):
 # %% id="hook-result" tags=["predicted"]
 for seed in (2, 1, 0):
     one, two = train(Ring(n_heads=1), seed), train(Ring(n_heads=2), seed)
-    before, after = one(rings).argmax(dim=-1).unbind(dim=-1)
-    twice = (before == after).float().mean()
+    answers = one(rings).argmax(dim=-1)  # (1024, 8, 2)
+    twice = (answers[..., 0] == answers[..., 1]).float().mean()
     print(f"1 head: {named(one(rings), rings)}, the same answer twice {twice:.2f}")
     print(f"2 heads: {named(two(rings), rings)}")
 
@@ -100,15 +100,21 @@ for seed in (2, 1, 0):
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# Where do the heads look? These are their mean weights after the last start:
+# Where do the heads look? Here are their mean weights on both neighbours, after the last start:
 
 # %% id="hook-maps"
-maps = torch.cat([one.weights, two.weights], dim=1)  # (rings, heads, places, places)
-figures.ring_maps(maps.mean(dim=0))
+place = torch.arange(8)
+weights = torch.cat([one.weights, two.weights], dim=1)  # (1024, 3 heads, 8, 8)
+on_before = weights[:, :, place, place - 1]  # (1024, 3, 8), and -1 is the last place
+on_after = weights[:, :, place, (place + 1) % 8]
+for head, name in enumerate(("the single head", "first of two", "second of two")):
+    for side, looks in (("before", on_before), ("after", on_after)):
+        mean = looks[:, head].mean().item()
+        print(f"{name:15} {side:6} {mean:.2f}", "#" * round(40 * mean))
 
 # %% [markdown] id="hook-riddle"
-# Each of the two heads looks at one neighbour. The single head looks at both, almost alike: on average it gives 0.50 to the place before,
-# which it names every time, and 0.46 to the place after. In the other starts, too, the named neighbour leads.
+# Each of the two heads looks at one neighbour. The single head looks at both: the place before, which it names every time,
+# leads by 0.04. In the other starts, too, the named neighbour leads.
 
 # %% [markdown] id="why"
 # ## How can a lead of 0.04 decide everything?
@@ -121,54 +127,49 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-cut"
 # With the weights 0.6 and 0.4, "red, blue" has the mixture $0.6 \cdot 0 + 0.4 \cdot 1 = 0.4$, and "blue, red" has 0.6. A threshold between
-# them tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. With 0.51 and 0.49 it is the
-# same: the four mixtures stand in the same order.
+# them tells the colour before. None tells the colour after, which is blue at 0.4 and 1, but red at 0 and 0.6. With 0.51 and 0.49 they
+# stand in the same order.
+
+# %% [markdown] id="why-wide"
+# Can a head of width 32 do better? If red and blue trade places, the mixture moves towards the new colour of the place that leads. So a
+# linear map can follow only that place.
 
 # %% [markdown] id="why-both"
-# Can a head of width 32 do better? It mixes vectors, and a linear map gives each answer a score. Let $D$ be the score of "blue comes after"
-# minus the score of "red comes after". It must be positive where blue comes after, and negative where red does.
-#
-# Let the weights be the same for all colours. Only matrices act on the mixture, so each place adds to $D$ its weight times a number for its colour: $r$ for red, $b$ for blue. The
-# numbers are the same before and after, since both places go through one $W_V$. All the rest, $c$, stays as it is when these two colours
-# change:
+# For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights $w_{\mathrm{before}}$ and
+# $w_{\mathrm{after}}$ be the same for all colours. The mixture goes through matrices only. So each place adds to $D$ its weight times a
+# number for its colour: $r$ for red, $b$ for blue. Both places go through one $W_V$, so these are the same before and after. All the rest,
+# $c$, stays as it is:
 #
 # | before, after | wanted | $D$ |
 # |---|---|---|
-# | red, red | negative | $0.6\, r + 0.4\, r + c$ |
-# | red, blue | positive | $0.6\, r + 0.4\, b + c$ |
-# | blue, red | negative | $0.6\, b + 0.4\, r + c$ |
-# | blue, blue | positive | $0.6\, b + 0.4\, b + c$ |
+# | red, red | negative | $w_{\mathrm{before}}\, r + w_{\mathrm{after}}\, r + c$ |
+# | red, blue | positive | $w_{\mathrm{before}}\, r + w_{\mathrm{after}}\, b + c$ |
+# | blue, red | negative | $w_{\mathrm{before}}\, b + w_{\mathrm{after}}\, r + c$ |
 
 # %% [markdown] id="why-signs"
-# In the second row, $D$ must be larger than in the first, and larger than in the third:
+# So $D$ must be larger in the second row than in the first, and than in the third:
 #
 # $$\begin{aligned}
-# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= 0.4\,(b - r) > 0 \\
-# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (0.4 - 0.6)\,(b - r) > 0
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= w_{\mathrm{after}}\, (b - r) > 0 \\
+# D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (w_{\mathrm{after}} - w_{\mathrm{before}})\, (b - r) > 0
 # \end{aligned}$$
 #
-# The first line says that $b$ is larger than $r$, the second that it is smaller. So no linear map can do it.
-#
-# With other weights, the first line still says that $b$ is larger, as no weight is negative. Then the second says that the place after has
-# the larger weight, by however little.
+# No weight is negative, so the first line says that $b$ is larger than $r$. Then the second says that the place after must lead, by however
+# little.
 
 # %% [markdown] id="why-two"
-# To name the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads
-# can, since each has weights of its own.
+# To tell the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads can, as
+# each has its own weights.
 #
-# Ours change a little with the colours, and a head whose lead followed the colours might escape the proof. Does the same place always lead?
+# Ours change a little with the colours, and might escape the proof if the lead followed them. Does the same place always lead?
 
 # %% id="why-vary"
-place = torch.arange(8)
-before, after = (one.weights[:, 0, place, (place + step) % 8] for step in (-1, 1))
-leads = 100 * (before > after).float().mean()  # (1024, 8) cases
+leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# In nearly all cases it does, so our head does not escape.
-#
-# Two heads **hand several things over apart**, ready for a linear map. (Behind one head, a small network can find the other colour, too:
-# the first deeper section tries it.)
+# It nearly always does, so our head does not escape. Two heads **hand several things over apart**, ready for a linear map. (A small
+# network behind one head can do more: see the first deeper section.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -252,32 +253,28 @@ print("one head: ", my_heads(query, key, value, 1)[-1].round(2))
 # %% [markdown] id="at-once"
 # ## From the loop to a layer
 #
-# How does real code run all heads at once? Here is your loop, with the layer of `two`, on all rings:
+# How does real code run all heads at once? On all rings, your loop calls `attend` 2048 times. Since `@` and `.mT` work on the last two axes,
+# one call is enough for arrays of the shape $(B, H, T, d_k)$. The shortest way there is one `reshape`.
 
-# %% id="at-once-loop"
+# %% [markdown] id="at-once-trap"
+# **Predict** whether this agrees with the loop, and from which place each of the eight rows of head 0 comes.
+
+# %% id="at-once-trap-code" tags=["predicted"]
 x = two.colour(rings) + two.place.weight  # (1024, 8, 32)
 w_in = two.layer.in_proj_weight.T  # (32, 96): W_Q, W_K and W_V side by side
 query, key, value = np.split((x @ w_in).numpy(), 3, axis=-1)  # (1024, 8, 32) each
 looped = np.array([my_heads(query[b], key[b], value[b], 2) for b in range(1024)])
 
-# %% [markdown] id="at-once-trap"
-# It calls `attend` 2048 times. Since `@` and `.mT` work on the last two axes, one call is enough for arrays of the shape $(B, H, T, d_k)$.
-# The shortest way there is one `reshape`.
-#
-# **Predict** whether this agrees with the loop, and from which place each of the eight rows of head 0 comes.
-
-# %% id="at-once-trap-code" tags=["predicted"]
 sides = (side.reshape(1024, 2, 8, 16) for side in (query, key, value))  # (B, H, T, d_k)
 reshaped = attend(*sides).reshape(1024, 8, 32)
 print("the same as the loop:", np.allclose(reshaped, looped, atol=1e-5))
-blocks = np.arange(8).repeat(2)  # two blocks of 16 numbers at each place
-print("places in each head:", *blocks.reshape(2, 8))
+figures.blocks(places=8)
 
 # %% [markdown] id="at-once-trap-answer" tags=["answer"]
-# The shape fits, but `reshape` keeps the blocks in order. So head 0 gets both blocks of the first four places.
+# The shape fits, but `reshape` only cuts what is in memory in the middle. So head 0 gets both blocks of the first four places.
 
 # %% [markdown] id="at-once-axes"
-# So we cut only the columns, then swap heads and places:
+# The loop gives a head one block of every place. So we cut only the columns, then swap heads and places:
 
 
 # %% id="at-once-code"
@@ -289,7 +286,6 @@ def by_head(side, n_heads):  # (B, T, H d_k)
 z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))  # (1024, 2, 8, 16)
 merged = z.swapaxes(1, 2).reshape(1024, 8, 32)  # side by side again
 print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
-print("places in each head:", *blocks.reshape(8, 2).swapaxes(0, 1))
 
 # %% [markdown] id="at-once-swap"
 # A class for models of your own adds the projections and a causal mask:
@@ -318,14 +314,14 @@ class MultiHeadAttention(nn.Module):
 # move, without the mask and with it.
 
 # %% id="layer-code" tags=["predicted"]
-mine, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
-mine.project.weight.data = theirs.in_proj_weight
-mine.output.weight.data = theirs.out_proj.weight
-print("the same as PyTorch:", torch.allclose(mine(x), theirs(x, x, x)[0], atol=1e-5))
+ours, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
+ours.project.weight.data = theirs.in_proj_weight
+ours.output.weight.data = theirs.out_proj.weight
+print("the same as PyTorch:", torch.allclose(ours(x), theirs(x, x, x)[0], atol=1e-5))
 changed = x.clone()
 changed[:, 5:] = 0
 for causal in (False, True):
-    moved = (mine(x, causal) - mine(changed, causal)).abs().amax(dim=(0, 2)) > 1e-5
+    moved = (ours(x, causal) - ours(changed, causal)).abs().amax(dim=(0, 2)) > 1e-5
     print(f"causal={causal}, outputs that move:", *moved.nonzero().flatten().tolist())
 
 # %% [markdown] id="layer-answer" tags=["answer"]
@@ -395,15 +391,15 @@ words = "river green paper seven tiger horse gold cup. river green"
 # %% id="real-maps"
 p = model.maps(words)  # layer, head, query, key
 t = np.arange(2, p.shape[-1])  # from 2 on: many heads favour the first token
-before = p[:, :, t, t - 1].mean(axis=-1)  # (30, 9)
-for number in np.argsort(-before, axis=None)[:6]:
+back = p[:, :, t, t - 1].mean(axis=-1)  # (30, 9)
+for number in np.argsort(-back, axis=None)[:6]:
     layer, head = divmod(int(number), 9)
-    weight = before[layer, head]
+    weight = back[layer, head]
     print(f"layer {layer:2}, head {head}: {weight:.2f}", "#" * round(40 * weight))
 
 # %% [markdown] id="real-hold"
 # Four heads stand out: like a head on the ring, they look at the token before. But weights only show where a head looks, so we silence the
-# first of them. `model.silenced((16, 0))` leaves out its term. At the second "green", the model must find "paper" to go on with the list.
+# first of them: `model.silenced((16, 0))` leaves out its term.
 
 # %% [markdown] id="real-copy"
 # As we chose this list, we also measured six texts of 50 random tokens, each read twice. How much of the second round does the model name
@@ -418,42 +414,32 @@ for name, quiet in (("no head", model), ("head 0", model.silenced((16, 0)))):
     print(f"{name} silent:{quiet.write(words, tokens=6).removeprefix(words)}")
 texts = COPYING.load()
 others = "three others that look one back", "the eight others of layer 16"
-for silent in ("no head", "head 0 of layer 16", *others):
-    good = 100 * texts.values("silenced", silent)  # percent, of each text
-    print(f"{silent:31} {good.mean():.0f} % ({good.min():.0f} to {good.max():.0f})")
+choices = "no head", "head 0 of layer 16", *others
+figures.silenced({name: 100 * texts.values("silenced", name) for name in choices})
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 of layer 16 the model loses the list after one word, and names hardly any random token right. Without the three others, or
-# the eight, it still names more than half, on average. (The three are not idle: without them all, our list, too, goes wrong after "paper".)
+# the eight, it still names more than half, on average. (Each dot is a text.)
 
 # %% [markdown] id="real-why"
-# How does it help to look one token back? Heads of the next layer seem to use what head 0 writes (Olsson et al., 2022, describe such
-# pairs):
-
-# %% id="real-path"
-figures.path(words.split())
-
-# %% [markdown] id="real-measured"
-# If so, without head 0 the heads of layer 17 must give "paper" less weight. This is the largest that one of them gives it from the second
-# "green":
-
-# %% id="real-found" tags=["live"]
-if model.is_here:
-    for silent in ([], [0], range(1, 9)):  # heads of layer 16
-        quiet = model.silenced(*((16, head) for head in silent))
-        found = quiet.maps(words)[17, :, -1, 2].max()  # from "green" to "paper"
-        print(*(silent or ["none"]), f"silent: {found:.2f}")
+# The three are not idle: without them all, our list goes wrong after "paper", too.
+#
+# How does it help to look one token back? At "paper", head 0 reads "green" and adds this to the token. From the second "green", heads of
+# layer 17 seem to look for it (see Olsson et al., 2022). If so, without head 0 they must give "paper" less weight.
+#
+# The largest weight that one of them gave it was 0.97, but 0.24 without head 0, and 0.98 without the eight others. So here head 0
+# steers where the next layer looks. (The model still writes "paper", so something else supplies this first word.)
 
 # %% [markdown] id="real-own-bet"
-# On our machine it was 0.97, then 0.24 without head 0, and 0.98 without the eight others. So here head 0 steers where the next layer
-# looks. (The model still writes "paper", so something else supplies this first word.)
+# Does every list need head 0? Without it, the list below collapses into "dog dog dog". The alphabet, "a b c d e f g h", survives, but not
+# backwards. Perhaps it is known by heart.
 #
-# Can you find a list that the model repeats without head 0?
+# Can you find a list that survives and that nobody knows by heart? (There is one of eight letters.)
 
 # %% id="real-own" tags=["live"]
-mine = "dog sun book rain fish tree door milk"  # your list
+my_list = "dog sun book rain fish tree door milk"
 silent = [(16, 0)]  # (layer, head), 30 layers of nine; [] is the whole model
-begun = f"{mine}. {mine}. {' '.join(mine.split()[:2])}"
+begun = f"{my_list}. {my_list}. {' '.join(my_list.split()[:2])}"
 print(model.silenced(*silent).write(begun, tokens=8).removeprefix(begun))
 
 # %% id="verify-lesson"
@@ -475,7 +461,8 @@ verify_lesson("heads")
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
 # One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came
-# from where. Several narrow heads, with no more parameters, can hand things over apart. Next, in lesson {lesson}`cross_attention`, one
+# from where. Several narrow heads, with no more parameters, can hand things over apart. Nobody gave ours their jobs, on the ring or in
+# the language model: training did. Next, in lesson {lesson}`cross_attention`, one
 # sequence asks another.
 
 # %% [markdown] id="more"
@@ -546,6 +533,9 @@ for name, layer in (("0.50 and 0.46", one.layer), ("0.48 and 0.48", Even())):
 # two heads of the ring are close to a convolution with the shifts $-1$ and $1$, on a text whose ends meet:
 #
 # $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
+
+# %% id="sum-maps-seen"
+figures.ring_maps(weights.mean(dim=0))
 
 # %% [markdown] id="narrow"
 # Narrow heads have a price. The rows of $W_V^{(h)} W_O^{(h)}$ are combinations of the $d_v$ rows of $W_O^{(h)}$, so one head writes into at

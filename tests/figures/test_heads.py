@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attn_course.lessons.heads import figures
-from tests.figures.diagrams import assert_sound_diagram, on_border, rectangles, svg_of
+from tests.figures.diagrams import assert_sound_diagram, svg_of
 from tests.figures.support import Pictures, card_html, described, rows_of_card
 
 MAPS = np.array([[[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], [[0.1, 0.1, 0.8], [0.6, 0.3, 0.1]]])
@@ -24,36 +24,35 @@ DRAWN = [
         partial(figures.ring_maps, [(np.roll(np.eye(4), -1, 1) + np.roll(np.eye(4), 1, 1)) / 2, np.roll(np.eye(4), -1, 1), np.eye(4)]),
         ["the single head 0.50 and 0.50; first of two 1.0 and 0.0; second of two 0.0 and 0.0"],
     ),
+    (partial(figures.silenced, {"no head": [60.0, 80.0], "head 0": [2.0, 4.0]}), ["no head 70 % (60 to 80); head 0 3 % (2 to 4)"]),
 ]
 REFUSED = [
     (partial(HEAD_MAPS, 2 * MAPS), "maps must have rows that sum to 1"),
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
-    (partial(figures.path, ["a", "b", "c", "b", "a"]), "the last two as the first two"),
-    (partial(figures.path, ["a", "b", "a", "b"]), "words must be at least 5"),
-    (partial(figures.path, ["a", "because", "c", "a", "because"]), "at most 5 letters"),
+    (partial(figures.silenced, {}), "good must hold percentages"),
+    (partial(figures.silenced, {"no head": [50.0, 101.0]}), "good must hold percentages"),
+    (partial(figures.blocks, 7), "an even number from 2 to 10"),
+    (partial(figures.blocks, 12), "an even number from 2 to 10"),
 ]
 
 TestPictures = Pictures
 
 
-@pytest.mark.parametrize("words", [["river", "green", "paper", "seven", "river", "green"], ["a", "b", "c", "a", "b"]])
-def test_the_path_leads_from_the_last_word_to_the_third_and_from_there_one_back(shown, words):
+@pytest.mark.parametrize("places", [2, 8, 10])
+def test_the_tiles_stand_where_reshape_and_the_loop_put_them(shown, places):
     def draw():
-        figures.path(words)
-        drawn, told = shown
-        assert told.alt == drawn.alt
+        figures.blocks(places)
+        drawn, _ = shown
         shown.clear()
         return drawn
 
     assert_sound_diagram(draw)
-    drawn = draw()
-    second, third = words[1:3]
-    assert f"An arrow of head 0 of layer 16 leads from {third} to {second}" in drawn.alt
-    assert f"one of a head of layer 17 from the last {second} to {third}" in drawn.alt
-    boxes = rectangles(svg_of(drawn), "attn-box")
-    tips = [shape.get("points").split(" ")[0].split(",") for shape in svg_of(drawn) if "attn-tip" in shape.get("class", "")]
-    points = [(float(x), float(y)) for x, y in tips]
-    assert [[on_border(point, box) for box in boxes].index(True) for point in points] == [1, 2]
+    svg = svg_of(draw())
+    tiles = [(shape.get("fill"), text.text) for shape, text in zip(svg, [*svg][1:], strict=False) if "attn-box" in shape.get("class", "")]
+    colours = [fill for fill, _ in tiles[:2]]
+    stored = np.arange(2 * places)  # number of a place, number of a block
+    wanted = np.concatenate([stored, stored.reshape(2, places).ravel(), stored.reshape(places, 2).T.ravel()])
+    assert tiles == [(colours[number % 2], str(number // 2)) for number in wanted]
 
 
 # --- the card ------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Figures of the lesson heads: what each head looks at, what a mixture of two colours still tells, and two heads that find a word."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK, WEIGHTS
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -69,34 +71,56 @@ def ring_maps(maps: ArrayLike) -> None:
     head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
 
 
-def path(words: Sequence[str]) -> None:
-    """Show how two heads find the next word of a list that begins again: one looks from the third word, one from the last.
+def blocks(places: int) -> None:
+    """Show which block of which place each row of two heads holds after one `reshape`, and in the loop over heads.
 
-    Raises ValueError if the last two words are not the first two, or if a word would not fit its box.
+    Raises ValueError unless `places` is an even number from 2 to 10.
     """
-    if len(words) < 5 or list(words[-2:]) != list(words[:2]) or max(map(len, words[:3])) > 5:
-        raise ValueError(f"words must be at least 5, the last two as the first two, and the first three of at most 5 letters; got {words}")
-    first, second, third = words[:3]
-    drawing = Diagram("path", 380, 190)
-    at = [32.0 + 63.2 * place for place in range(6)]
-    boxes = [Area(x, 95, 56, 34) for x in at]
-    roles = [None, "query", "key", None, None, "query"]
-    for box, word, role in zip(boxes, (first, second, third, "…", first, second), roles, strict=True):
-        drawing.box(box, word, role=role, lit=role is not None)
-    (start, goal), found = (boxes[2].bottom, boxes[1].bottom), boxes[2].top
-    drawing.arrow(start, (start[0], 142), (goal[0], 142), goal)
-    drawing.text((boxes[0].left[0], 166), "head 0 of layer 16 looks one back", anchor="start")
-    drawing.arrow(boxes[5].top, (at[5], 46), (found[0], 46), found)
-    drawing.text(((at[5] + found[0]) / 2, 34), f"a head of layer 17 finds {third}")
-    told = f"At {third}, head 0 adds what it read at {second}. Then the second {second} finds {third}, the next word."
+    if places % 2 or not 2 <= places <= 10:
+        raise ValueError(f"places must be an even number from 2 to 10; got {places}")
+    stored = [(place, block) for place in range(places) for block in range(2)]
+    reshaped, looped = [stored[:places], stored[places:]], [stored[0::2], stored[1::2]]
+    drawing = Diagram("blocks", 96 + 34 * places + 2, 246)
+    for y, said, size, rows in ((20, "in memory", 17, [stored]), (80, "reshape", 34, reshaped), (178, "the loop", 34, looped)):
+        drawing.text((2, y + 5 if len(rows) == 1 else y - 14), said, anchor="start")
+        for head, row in enumerate(rows):
+            if len(rows) > 1:
+                drawing.text((84, y + 15 + 32 * head), f"head {head}", anchor="end")
+            for at, (place, block) in enumerate(row):
+                middle = 96 + size * (at + 0.5), y + (10 + 32 * head if len(rows) > 1 else 0)
+                drawing.box(Area(*middle, size - 3, 26), str(place), role=("scores", "gradient")[block])
+    half = places // 2
+    told = "Each tile is one of the two blocks of a place, with the number of the place. The colour says which block."
     publish_diagram(
         drawing.finish(
-            title="Two heads find the next word",
+            title="One reshape gives each head the wrong rows",
             caption=told,
-            alt=f"The words {first}, {second}, {third} and so on, up to {first} {second} again. {told} An arrow of head 0 of layer 16 "
-            f"leads from {third} to {second}, and one of a head of layer 17 from the last {second} to {third}.",
+            alt=f"{told} In memory the two blocks of a place stand side by side. After reshape, head 0 holds both blocks of the places "
+            f"0 to {half - 1}, and head 1 those of the places {half} to {places - 1}. In the loop, head 0 holds the first block of all "
+            f"{places} places, and head 1 the second.",
         )
     )
+
+
+def silenced(good: Mapping[str, ArrayLike]) -> None:
+    """Show which percent of each text the model names right, by the heads that are silent: a dot for each text, a bar for their mean.
+
+    Raises ValueError if there is nothing to show, or a number is no percentage.
+    """
+    if not good or any(np.min(each) < 0 or np.max(each) > 100 for each in good.values()):
+        raise ValueError(f"good must hold percentages by what is silent; got {dict(good)}")
+    rows = {name: np.sort(each) for name, each in good.items()}
+    told = "; ".join(f"{name} {each.mean():.0f} % ({each.min():.0f} to {each.max():.0f})" for name, each in rows.items())
+    alt = f"Bars of the part of the tokens that is named right, a dot for each text, by what is silent. Means and ranges: {told}."
+    with picture(title="Without head 0 of layer 16, the model no longer repeats", alt=alt, height=3.3) as (ax,):
+        for row, each in enumerate(rows.values()):
+            ax.barh(row, each.mean(), 0.7, color=WEIGHTS, alpha=0.45)
+            ax.plot(each, row + np.linspace(0.22, -0.22, len(each)), "o", color=INK, markersize=4.5, clip_on=False)
+            ax.annotate(f"{each.mean():.0f} %", (each.max(), row), (9, 0), textcoords="offset points", va="center")
+        ax.set_yticks(range(len(rows)), [textwrap.fill(name, 18) for name in rows])
+        ax.set(xlim=(0, 100), ylim=(len(rows) - 0.5, -0.5), xlabel="tokens named right, in percent", ylabel="silent")
+        ax.grid(visible=True, axis="x")
+        ax.grid(visible=False, axis="y")
 
 
 def mixture_explorable() -> None:

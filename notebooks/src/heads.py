@@ -135,10 +135,12 @@ figures.mixture_explorable()
 # linear map can follow only that place.
 
 # %% [markdown] id="why-both"
-# For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights $w_{\mathrm{before}}$ and
-# $w_{\mathrm{after}}$ be the same for all colours. The mixture goes through matrices only. So each place adds to $D$ its weight times a
-# number for its colour: $r$ for red, $b$ for blue. Both places go through one $W_V$, so these are the same before and after. All the rest,
-# $c$, stays as it is:
+# For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights be the same for all
+# colours. The mixture goes through matrices only, so
+#
+# $$D = w_{\mathrm{before}}\, f(\text{colour before}) + w_{\mathrm{after}}\, f(\text{colour after}) + c$$
+#
+# with one $f$ for both places, as both go through one $W_V$. Write $r$ for $f(\mathrm{red})$ and $b$ for $f(\mathrm{blue})$:
 #
 # | before, after | wanted | $D$ |
 # |---|---|---|
@@ -253,8 +255,8 @@ print("one head: ", my_heads(query, key, value, 1)[-1].round(2))
 # %% [markdown] id="at-once"
 # ## From the loop to a layer
 #
-# How does real code run all heads at once? On all rings, your loop calls `attend` 2048 times. Since `@` and `.mT` work on the last two axes,
-# one call is enough for arrays of the shape $(B, H, T, d_k)$. The shortest way there is one `reshape`.
+# How does real code run all heads at once? On all rings, your loop calls `attend` 2048 times. Since `@` and `.mT` work on the last two
+# axes, one call is enough for arrays of the shape $(B, H, T, d_k)$. The shortest way there is one `reshape`.
 
 # %% [markdown] id="at-once-trap"
 # **Predict** whether this agrees with the loop, and from which place each of the eight rows of head 0 comes.

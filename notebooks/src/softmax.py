@@ -130,8 +130,8 @@ def weights_of(scores):
 # training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
 #
 # A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$: the
-# smaller the chance was, the more the token surprises. Why not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where
-# $\delta_{iy}$ is 1 if $i = y$ and else 0?
+# smaller the chance was, the more the token surprises. (Chances of several tokens multiply, and the logarithm makes a sum of them.) Why
+# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 #
 # Let the two race. Of three tokens the third is right, but the first leads by 12. A network moves parameters, but our steps move the
 # scores, each by minus its slope, which a nudge measures:
@@ -253,16 +253,6 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 #
 # A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny.
 
-# %% [markdown] id="derivative-turn"
-# **Your turn: a formula.** {turn}`softmax-derivative`
-
-# %% id="derivative-turn-code" tags=["your-turn"]
-my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
-check("softmax-derivative", my_formula)
-
-# %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast.
-
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
@@ -271,6 +261,8 @@ check("softmax-derivative", my_formula)
 # leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\bar g$:
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
+#
+# So a score is pushed by how far its token is from the average, but only in proportion to its weight.
 
 # %% [markdown] id="two-models"
 # **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is
@@ -281,6 +273,16 @@ check("softmax-derivative", my_formula)
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
+
+# %% [markdown] id="derivative-turn"
+# **Your turn: a formula.** {turn}`softmax-derivative`
+
+# %% id="derivative-turn-code" tags=["your-turn"]
+my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
+check("softmax-derivative", my_formula)
+
+# %% [markdown] id="derivative-ours" tags=["ours"]
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast.
 
 # %% [markdown] id="own"
 # ## A loss of your own

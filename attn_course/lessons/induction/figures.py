@@ -101,9 +101,9 @@ def missed(found: Mapping[str, Any]) -> None:
         chosen = np.zeros(score.shape, dtype=bool)
         chosen[tuple(np.transpose([*eight, late]))] = True
         ax.scatter(score[~chosen], name[~chosen], s=16, color=PALE, clip_on=False)
-        found_by = [each[tuple(np.transpose(eight))] for each in (score, name)]
-        ax.scatter(*found_by, s=44, color=NEUTRAL_STYLES[1][0], clip_on=False)
-        ax.text(*np.mean(found_by, axis=1), "the eight", ha="center", fontsize=LABEL_POINTS)
+        across, up = (each[tuple(np.transpose(eight))] for each in (score, name))
+        ax.scatter(across, up, s=44, color=NEUTRAL_STYLES[1][0], clip_on=False)
+        ax.text(across.mean(), up.mean(), "the eight", ha="center", fontsize=LABEL_POINTS)
         ax.scatter(score[late], name[late], s=80, color=WEIGHTS, marker="D", clip_on=False)
         ax.annotate(f"head {late}", (score[late], name[late]), xytext=(10, 0), textcoords="offset points", va="center")
         ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(0, 1), ylim=(0, 1))

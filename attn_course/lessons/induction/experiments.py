@@ -31,17 +31,19 @@ class Copier(nn.Module):
         self.says = weight(D_MODEL, WORDS)
         self.layers = nn.ParameterList(weight(4, D_MODEL, D_MODEL) for _ in range(n_layers))  # query, key, value, output
 
-    def forward(self, ids: Tensor, *, maps: list[Tensor] | None = None, word_only: Collection[str] = ()) -> Tensor:
+    def forward(self, ids: Tensor, *, maps: list[Tensor] | None = None, word_only: Collection[str] = (), as_long: bool = False) -> Tensor:
         """Return the scores of each next word.
 
         `maps`: takes the weights of each layer. `word_only`: which of "query", "key" and "value" read the words themselves in every
-        layer, without what layers below added.
+        layer, without what layers below added. `as_long`: divide those words by the root mean square of the whole stream, as if it
+        were read, and not by their own.
         """
         x = words = self.table[ids]
         places = torch.arange(ids.shape[-1])
         later = places[:, None] < places
         for matrices in self.layers:
-            read = {role: rms_norm(words if role in word_only else x, x.shape[-1:]) for role in ("query", "key", "value")}
+            alone = words / x.square().mean(-1, keepdim=True).sqrt() if as_long else rms_norm(words, x.shape[-1:])
+            read = {role: alone if role in word_only else rms_norm(x, x.shape[-1:]) for role in ("query", "key", "value")}
             q, k, v = ((row @ w).unflatten(-1, (HEADS, D_K)).swapaxes(-2, -3) for row, w in zip(read.values(), matrices[:3], strict=True))
             q, k = (rotate_pairs(each, places, TURNS, "interleaved") for each in (q, k))
             weights = (q @ k.mT / D_K**0.5).masked_fill(later, -torch.inf).softmax(-1)

@@ -8,9 +8,10 @@ from torch import Tensor
 from attn_course.experiments.core import Experiment
 from attn_course.lessons.induction.experiments import RATE, Copier, looks, loss_of, repeating, tested, twice
 
-STEPS, EVERY = 300, 25
-DRAWN, SHOWN = 0, (150, 175, 200, 300)  # the seed and the steps whose maps are drawn: those of other seeds are not stored
-ROLES = ("query", "key", "value")
+STEPS, EVERY = 300, 10
+DRAWN, SHOWN = 0, (150, 300)  # the seed and the steps whose maps are drawn: those of other seeds are not stored
+READ: dict[str, dict[str, Any]] = {role: {"word_only": [role]} for role in ("query", "key", "value")}
+READ["query, as long"] = {"word_only": ["query"], "as_long": True}
 
 
 @torch.no_grad()
@@ -40,7 +41,7 @@ def run(seed: int, steps: int = STEPS) -> dict[str, Any]:
         if step < steps:
             optimiser.step()
     back, score = (int(looks(layer)[which].argmax()) for layer, which in zip(found[-1][2], (1, 0), strict=True))
-    shares = {role: read(model, texts, word_only=[role]) for role in ROLES}
+    shares = {name: read(model, texts, **changes) for name, changes in READ.items()}
     return {
         "way": {
             "step": [step for step, *_ in found],
@@ -49,7 +50,7 @@ def run(seed: int, steps: int = STEPS) -> dict[str, Any]:
             "induction": [round(float(looks(maps[1])[0].max()), 3) for *_, maps in found],
         },
         "word only": {
-            role: {"copied": copied, "induction": round(float(looks(maps[1])[0].max()), 3)} for role, (copied, maps) in shares.items()
+            name: {"copied": copied, "induction": round(float(looks(maps[1])[0].max()), 3)} for name, (copied, maps) in shares.items()
         },
         "heads": [back, score],
         "maps": {
@@ -61,12 +62,23 @@ def run(seed: int, steps: int = STEPS) -> dict[str, Any]:
 def conclude(found: dict[str, Any]) -> dict[str, bool]:
     """Say what holds for every seed."""
     way, alone = found["way"], found["word only"]
+    rising = [at for at, weight in enumerate(way["before"]) if weight > 0.2]
     return {
         "copies at the end, as it did not at half of the training": way["copied"][-1] > 0.8 > 0.3 > way["copied"][STEPS // EVERY // 2],
+        "the head that looks back is ahead of the other once it rises": all(way["before"][at] > way["induction"][at] for at in rising),
+        "all three rise in 50 steps": max(_rise(way[name]) for name in ("copied", "before", "induction")) <= 50,
         "both heads are there": min(way["before"][-1], way["induction"][-1]) > 0.6,
         "keys of words alone: no copying, no induction head": max(alone["key"].values()) < 0.15,
+        "queries of words alone: the score rises, but not where they are as long as before": alone["query"]["induction"]
+        > 0.02 + way["induction"][-1]
+        > alone["query, as long"]["induction"],
         "queries or values of words alone: both": min(min(alone[role].values()) for role in ("query", "value")) > 0.6,
     }
+
+
+def _rise(values: list[float]) -> int:
+    """Return how many steps lie between the last value below 0.2 and the first above 0.6."""
+    return EVERY * (next(at for at, value in enumerate(values) if value > 0.6) - max(at for at, value in enumerate(values) if value < 0.2))
 
 
 @torch.no_grad()

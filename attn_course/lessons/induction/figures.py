@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
-from attn_course.figures.drawing import draw_heatmap
+from attn_course.figures.drawing import LABEL_POINTS, draw_heatmap, draw_level, draw_lines, label_ends
 from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import NEUTRAL_STYLES, PALE, WEIGHTS
 from attn_course.figures.words import number
 
 
@@ -53,48 +54,59 @@ def circuit(words: Sequence[str], found: int) -> None:
     )
 
 
-def stripes(run: Mapping[str, Any]) -> None:
-    """Show the maps of the two heads of a recorded training: those of the first layer above, of the second below, by step."""
-    steps = [int(step) for step in run["maps"]]
-    right = dict(zip(run["way"]["step"], run["way"]["copied"], strict=True))
-    found = {step: [_filled(rows) for rows in run["maps"][str(step)]] for step in steps}
-    before, score = ([number(float(look(found[step][layer]))) for step in steps] for layer, look in enumerate((_back, _behind)))
-    _grid(
-        [found[step][layer] for layer in (0, 1) for step in steps],
-        [f"step {step}: {100 * right[step]:.0f} % right" for step in steps] + [""] * len(steps),
-        title="Two stripes arrive together, and copying with them",
-        alt=f"Maps of one head of each layer at the steps {', '.join(map(str, steps))}. In the first layer a stripe appears right below "
-        f"the diagonal: mean weight on the word before {', '.join(before)}. In the second layer a stripe appears in the second round, "
-        f"{len(found[steps[0]][0]) // 2 - 1} places below the diagonal: induction score {', '.join(score)}.",
-        rows=("first layer", "second layer"),
-    )
+def arrival(log: Sequence[Sequence[float]], run: Mapping[str, Any], alone: float) -> None:
+    """Show how copying and its two heads arrive in training, and at what the two look in the end.
 
-
-def maps(layers: Sequence[ArrayLike]) -> None:
-    """Show the mean map of every head, a row of panels for each layer; `layers`: weights (n_texts, n_heads, 2 n, 2 n) of each."""
-    means = [np.asarray(weights, dtype=float).mean(0) for weights in layers]
-    names = [f"layer {layer}, head {head}" for layer, heads in enumerate(means) for head in range(len(heads))]
+    `log`: for each measurement its step, the share of right words, the largest weight on the word before, and the largest score.
+    `run`: what is stored of such a training; the words tell its numbers. `alone`: the share that one layer gets right.
+    """
+    steps, *curves = np.asarray(log, dtype=float).T
+    way, last = run["way"], str(max(map(int, run["maps"])))
     told = "; ".join(
-        f"{name}: {number(float(_back(each)))} on the word before, induction score {number(float(_behind(each)))}"
-        for name, each in zip(names, np.concatenate(means), strict=True)
+        f"step {way['step'][at]}: {number(way['copied'][at])} right, {number(way['before'][at])} on the word before, "
+        f"score {number(way['induction'][at])}"
+        for at in (0, len(way["step"]) // 2, 2 * len(way["step"]) // 3)
     )
-    _grid(
-        [*np.concatenate(means)],
-        names,
-        title="What each head of your model looks at",
-        alt=f"Maps of all heads. {told}.",
-        rows=[""] * len(means),
+    alt = (
+        f"Three curves against the steps of training stay low and then rise side by side. In our run, {told}. A dotted level: one layer, "
+        f"{number(alone)} right. Beside them two maps of the end: a stripe right below the diagonal, and one in the second round alone."
     )
+    with picture(title="Two heads and the copying rise together", alt=alt, height=3.4, columns=3, width_ratios=[2.3, 1, 1]) as (
+        ax,
+        *squares,
+    ):
+        draw_lines(ax, steps, dict(zip(("right", "one back", "score"), curves, strict=True)))
+        draw_level(ax, steps, alone, "one layer")
+        ax.set(xlabel="step", ylabel="share of words, or weight", ylim=(0, 1))
+        ax.set_xlim(steps.min(), steps.max())
+        label_ends(ax)
+        for square, rows, name in zip(squares, run["maps"][last], ("one back", "score"), strict=True):
+            draw_heatmap(square, _filled(rows), limits=(0.0, 1.0), annotate=False)
+            square.set(title=name, xlabel="looks at", ylabel="place", xticks=[], yticks=[])
 
 
-def _grid(found: Sequence[np.ndarray], names: Sequence[str], *, title: str, alt: str, rows: Sequence[str]) -> None:
-    across = len(found) // len(rows)
-    with picture(title=title, alt=alt, height=1.0 + 1.95 * len(rows), rows=len(rows), columns=across) as axes:
-        for place, (ax, each, name) in enumerate(zip(axes, found, names, strict=True)):
-            draw_heatmap(ax, each, limits=(0.0, 1.0), annotate=False)
-            ax.set(title=name, xticks=[], yticks=[])
-            if place % across == 0:
-                ax.set_ylabel(rows[place // across])
+def missed(found: Mapping[str, Any]) -> None:
+    """Show every head of a real model by its induction score, and by its weight on what a begun name needs.
+
+    `found`: "score" and "name", each (layers, heads); "late", the head that the score misses; "eight", those it finds.
+    """
+    late, eight = tuple(found["late"]), found["eight"]
+    score, name = (np.asarray(found[which], dtype=float) for which in ("score", "name"))
+    high = [head for head in zip(*np.nonzero(name > 0.4), strict=True) if head != late]
+    alt = (
+        f"A point for each of {score.size} heads. Head {late} has the score {number(score[late])} and gives the name {number(name[late])}. "
+        f"Of the others, {len(high)} give it more than 0.40, all of them with a score above {number(min(score[head] for head in high))}."
+    )
+    with picture(title=f"Head {late} looks at the name, and the score misses it", alt=alt, height=3.6) as (ax,):
+        chosen = np.zeros(score.shape, dtype=bool)
+        chosen[tuple(np.transpose([*eight, late]))] = True
+        ax.scatter(score[~chosen], name[~chosen], s=16, color=PALE, clip_on=False)
+        across, up = (each[tuple(np.transpose(eight))] for each in (score, name))
+        ax.scatter(across, up, s=44, color=NEUTRAL_STYLES[1][0], clip_on=False)
+        ax.text(across.mean(), up.mean(), "the eight", ha="center", fontsize=LABEL_POINTS)
+        ax.scatter(score[late], name[late], s=80, color=WEIGHTS, marker="D", clip_on=False)
+        ax.annotate(f"head {late}", (score[late], name[late]), xytext=(10, 0), textcoords="offset points", va="center")
+        ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(0, 1), ylim=(0, 1))
 
 
 def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray:
@@ -102,14 +114,6 @@ def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray:
     for place, row in enumerate(rows):
         square[place, : len(row)] = np.asarray(row) / 100
     return square
-
-
-def _back(weights: np.ndarray) -> np.floating:
-    return weights.diagonal(-1).mean()
-
-
-def _behind(weights: np.ndarray) -> np.floating:
-    return weights.diagonal(1 - len(weights) // 2)[1:].mean()
 
 
 def depths(ranks: Mapping[str, ArrayLike]) -> None:

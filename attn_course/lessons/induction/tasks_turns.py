@@ -171,9 +171,8 @@ a single column: 3 2 1 1
 def my_without(w_output, silent, n_heads):
     r"""A copy of $W_O$ in which the rows of one head are zeros.
 
-    Write `my_without(w_output, silent, n_heads)` for the $W_O$ of a layer with `n_heads` heads, $(H d_v, d)$, in which each head owns $d_v$
-    neighbouring rows, in order. It returns a copy in which the rows of head `silent`, counted from 0, are zeros. The given matrix must
-    stay as it is.
+    Write `my_without(w_output, silent, n_heads)`. It returns a copy of `w_output`, the $W_O$ of a layer, in which the rows of head `silent`
+    are zeros. The heads, counted from 0, own equally many rows each, one head after the other.
     """
     without, d_v = w_output.copy(), len(w_output) // n_heads
     without[silent * d_v : (silent + 1) * d_v] = 0

@@ -5,7 +5,7 @@
 # do these parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on
 # stories, and give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 56 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -46,6 +46,11 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 from attn_course.lessons.transformer import figures
 
 figures.machine()
+
+# %% [markdown] id="stream-why"
+# Why *add*? What an earlier part wrote then stays in the stream for all later ones, and none of them has to copy it. We also tried parts
+# that *replace* what they read: trained for 300 steps, six blocks of them still knew only how often each word occurs (section
+# {section}`deep`).
 
 # %% [markdown] id="stream-sum"
 # The *residual stream* has a row of $d$ numbers for each word. It starts as $X_0$, the rows of the words in a table. Then come $L$
@@ -121,11 +126,93 @@ def hidden_units(block, x):  # x: (..., words, d)
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
-# That leaves attention. When a model writes, it reads only its new words, while the keys and values of `kept` earlier words lie in its
-# cache. No word may see a later one (lesson {lesson}`masking`). So after three kept words, the first of two new ones sees four keys, and
-# the second all five. Keep an eye on `kept`: at the end of this section three faulty versions come, and you bet on which of them a test
-# finds.
+# That leaves attention. When a model writes, it reads only its `new` words, while the keys and values of the `kept` earlier ones lie in
+# its cache. Here is a map, and the helpers follow. For now just look which two of them are told `kept`:
+
+
+# %% id="attend-lines"
+def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
+    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
+    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
+    values = in_heads(x @ block.w_value, block.d_k)
+
+    new = x.shape[-2]
+    kept = cache[block][0].shape[-2] if block in cache else 0
+    queries = turned(queries, places(new, kept), block.theta)
+    keys = turned(keys, places(new, kept), block.theta)
+    keys, values = remembered(block, cache, keys, values)  # now kept + new of each
+
+    keys = for_all_heads(keys, block.shared)  # (..., heads, kept + new, d_k)
+    values = for_all_heads(values, block.shared)
+    output = weighed(queries, keys, values, allowed(new, kept))  # as the queries
+    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
+
+
+# %% [markdown] id="heads-text"
+# Three helpers do what you know, and are folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key
+# head for the query heads that share it (lesson {lesson}`heads`). `turned` turns pair $j = 0, 1, \ldots$ of the features of queries and
+# keys by the angle $\theta^{-2j / d_k}$ a place, so that of two places only the difference matters (lesson {lesson}`self_attention`).
+
+
+# %% id="turned-code" tags=["hide-input"]
+import torch
+
+
+def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
+    return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
+
+
+def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
+    return x.repeat_interleave(shared, -3)
+
+
+def turned(x, at, theta):  # x: (..., words, d_k), at: (words,), the places
+    speeds = theta ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])  # (d_k / 2,)
+    angles = at[:, None] * speeds  # (words, d_k / 2)
+    left, right = x[..., 0::2], x[..., 1::2]  # neighbours are a pair
+    new_left = left * angles.cos() - right * angles.sin()
+    new_right = left * angles.sin() + right * angles.cos()
+    return torch.stack((new_left, new_right), -1).flatten(-2)
+
+
+# %% [markdown] id="kept-text"
+# `remembered` puts the kept keys (already turned) and values of a block before the new ones, and keeps them all for the next word:
+
+
+# %% id="kept-code"
+def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
+    if block in cache:
+        kept_keys, kept_values = cache[block]
+        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
+        values = torch.cat((kept_values, values), -2)
+    cache[block] = keys, values
+    return keys, values
+
+
+# %% [markdown] id="weigh-text"
+# The formula $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$ takes three steps in `weighed`: the scores, the mask, and the weighted means:
+
+
+# %% id="weigh-code"
+def weighed(queries, keys, values, mask):  # mask: (new, kept + new), 0.0 hides
+    scores = queries @ keys.mT / queries.shape[-1] ** 0.5
+    scores = scores.masked_fill(torch.as_tensor(mask) == 0, -torch.inf)
+    return scores.softmax(-1) @ values
+
+
+# %% [markdown] id="model-text"
+# ### Two helpers that need `kept`
 #
+# `places` says where the new words stand, and `allowed` which keys each of them may see (lesson {lesson}`masking`). After three kept words,
+# two new ones stand at places 3 and 4. The first of them sees four keys, and the second all five.
+
+
+# %% id="places-code"
+def places(new, kept):
+    return kept + torch.arange(new)
+
+
+# %% [markdown] id="mask-turn"
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
 # %% id="mask-turn-code" tags=["your-turn"]
@@ -143,176 +230,69 @@ def allowed_ours(new, kept):
 
 allowed = allowed_ours if my_allowed is ... else my_allowed
 
-# %% [markdown] id="weigh-text"
-# The formula of attention is $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$. In `weighed` it takes three steps: the scores, your mask, and
-# the weighted means:
-
-# %% id="weigh-code"
-import torch
-
-
-def weighed(queries, keys, values, kept):
-    # queries: (..., new, d_k), keys and values: (..., kept + new, d_k)
-    new, d_k = queries.shape[-2:]
-    scores = queries @ keys.mT / d_k**0.5  # (..., new, kept + new)
-
-    unseen = torch.as_tensor(allowed(new, kept)) == 0  # your mask
-    scores = scores.masked_fill(unseen, -torch.inf)
-
-    weights = scores.softmax(-1)  # each row sums to 1
-    return weights @ values  # (..., new, d_k)
-
-
-# %% [markdown] id="model-text"
-# ### Queries and keys turn with their place
-#
-# These scores do not tell how far apart two words stand. So we turn queries and keys first (lesson {lesson}`self_attention`): at place
-# $t$, pair $j = 0, 1, \ldots$ of neighbouring features is turned by the angle $\theta^{-2j / d_k}\, t$, for a $\theta$ that we choose.
-#
-# By hand: let $d_k = 4$ and $\theta = 100$. From one place to the next the angle of pair 0 grows by 1, and that of pair 1 by 0.1. So a
-# query at place 5 is turned by 2 and by 0.2 more than a key at place 3, and the same holds for places 105 and 103. How far each was
-# turned does not matter for their product, only the difference does. So a key is turned once and then kept. The folded `turned` computes
-# the angles, then turns each pair.
-
-
-# %% id="turned-code" tags=["hide-input"]
-def turned(x, first, theta):  # x: (..., words, d_k), the first at place `first`
-    d_k = x.shape[-1]
-    places = first + torch.arange(x.shape[-2])  # (words,)
-    speeds = theta ** (-torch.arange(0, d_k, 2) / d_k)  # (d_k / 2,)
-    angles = places[:, None] * speeds  # (words, d_k / 2)
-
-    left, right = x[..., 0::2], x[..., 1::2]  # neighbours are a pair
-    new_left = left * angles.cos() - right * angles.sin()
-    new_right = left * angles.sin() + right * angles.cos()
-    return torch.stack((new_left, new_right), -1).flatten(-2)  # (..., words, d_k)
-
-
-# %% [markdown] id="heads-text"
-# ### Shared heads, and a cache
-#
-# The folded `in_heads` cuts each row into heads of $d_k$ numbers. As each key head serves several query heads (lesson {lesson}`heads`),
-# `for_all_heads` repeats it `shared` times.
-
-
-# %% id="attend-code" tags=["hide-input"]
-def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
-    return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
-
-
-def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
-    return x.repeat_interleave(shared, -3)
-
-
-# %% [markdown] id="kept-text"
-# The cache holds the turned keys and the values of each block. `remembered` puts them before the new ones, and keeps them all for the
-# next word:
-
-
-# %% id="kept-code"
-def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
-    if block in cache:
-        kept_keys, kept_values = cache[block]
-        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
-        values = torch.cat((kept_values, values), -2)
-    cache[block] = keys, values
-    return keys, values
-
-
-# %% [markdown] id="attend-text"
-# Now `attend` calls these helpers in turn. Before you read it, follow one new word with 13 words kept, in our story model: it will have 4
-# query heads and 2 key heads of 12 numbers. The queries are $4 \times 1 \times 12$ and the keys $2 \times 1 \times 12$, with the kept
-# ones $2 \times 14 \times 12$, and repeated for all heads $4 \times 14 \times 12$. What shape have the scores?
-
-
-# %% id="attend-lines"
-def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
-    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
-    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
-    values = in_heads(x @ block.w_value, block.d_k)
-
-    kept = cache[block][0].shape[-2] if block in cache else 0
-    queries = turned(queries, kept, block.theta)
-    keys = turned(keys, kept, block.theta)
-    keys, values = remembered(block, cache, keys, values)
-
-    keys = for_all_heads(keys, block.shared)  # (..., heads, kept + new, d_k)
-    values = for_all_heads(values, block.shared)
-    output = weighed(queries, keys, values, kept)  # (..., heads, new, d_k)
-    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
-
-
 # %% [markdown] id="attend-rows"
-# ### Three suspects
+# ### Two suspects
 #
-# (The scores are $4 \times 1 \times 14$: one row for each head.) Five words read at once must give the same rows as one by one with the
-# cache. Is this a good test? Three suspects, each with one number changed, try to pass it:
+# Five words read at once must give the same rows as one by one with the cache. Is this a good test? Two suspects try to pass it. Each has
+# forgotten `kept`:
 
 
 # %% id="suspects-code"
-def places_from_0(x, first, theta):
-    return turned(x, 0, theta)
+def places_from_0(new, kept):
+    return torch.arange(new)
 
 
-def places_100_too_high(x, first, theta):
-    return turned(x, first + 100, theta)
+def mask_without_kept(new, kept):
+    return np.tri(new)
 
 
-def mask_without_kept(queries, keys, values, kept):
-    return weighed(queries, keys, values, 0)
+suspects = [("places", places_from_0), ("allowed", mask_without_kept)]
 
 
 # %% [markdown] id="tiny-text"
-# In the folded cell `Tiny` is a block with two heads and one key head, and `attend_with` exchanges a function in `attend`.
+# The folded `Tiny` is a block with two heads and one key head, and `one_by_one` reads the words singly:
 
 
 # %% id="tiny-code" tags=["hide-input"]
-from types import FunctionType
-
-
 class Tiny:
     d_k, shared, theta = 2, 2, 100.0
     w_query = w_output = torch.eye(4)
     w_key = w_value = torch.eye(4)[:, :2]
 
 
-def attend_with(**others):  # the lines of `attend`, with other functions by these names
-    return FunctionType(attend.__code__, globals() | others)
+def one_by_one(words, size=1):
+    cache = {}
+    return torch.cat([attend(Tiny, each, cache) for each in words.split(size)])
 
 
 # %% [markdown] id="suspects-bet"
-# The cell prints the first number of each row. **Predict** which suspects the test finds, and in which rows.
+# Inside `with patch`, `attend` finds the suspect in the place of the helper. The cell prints the first number of each row. **Predict** which
+# of the two suspects the test finds, and in which rows.
 
 # %% id="attend-rows-code" tags=["predicted"]
-five = torch.arange(20.0).reshape(5, 4).sin()
-print(f"{'at once':20}", attend(Tiny, five, {})[:, 0])
+from unittest.mock import patch
 
-one_by_one = {
-    "one by one": attend,
-    "places from 0": attend_with(turned=places_from_0),
-    "places 100 too high": attend_with(turned=places_100_too_high),
-    "mask without kept": attend_with(weighed=mask_without_kept),
-}
-for name, version in one_by_one.items():
-    cache = {}
-    rows = [version(Tiny, words, cache) for words in five.split(1)]
-    print(f"{name:20}", torch.cat(rows)[:, 0])
+five = torch.arange(20.0).reshape(5, 4).sin()
+print(f"{'at once':18}", attend(Tiny, five, {})[:, 0])
+print(f"{'one by one':18}", one_by_one(five)[:, 0])
+
+for helper, suspect in suspects:
+    with patch(f"__main__.{helper}", suspect):
+        print(f"{suspect.__name__:18}", one_by_one(five)[:, 0])
 
 # %% [markdown] id="suspects-answer" tags=["answer"]
-# The test finds one of the three. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart
-# words stand. Row 0 is right all the same, because a single key gets all the weight. With places 100 too high, all distances are what
-# they were.
+# It finds the first one. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart words stand.
+# Row 0 is right all the same, because a single key gets all the weight.
 #
-# The last suspect does forget something, and passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may
-# see them all and needs no mask, so reading one by one cannot show this mistake. Now run the cell with `five.split(2)`: the mask is
-# $2 \times 2$ for $2 \times 4$ scores, and PyTorch stops.
+# The second one passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may see them all and needs no mask,
+# so reading one by one cannot show this mistake. Now write `one_by_one(five, 2)` in the loop: the mask is $2 \times 2$ for $2 \times 4$
+# scores, and PyTorch stops. Both suspects come back in section {section}`real`.
 
 # %% [markdown] id="model"
 # ## The whole model
 #
-# How large should the first, random weights be? With independent entries of mean 0 and variance 1 over its number of rows, a matrix gives
-# out numbers about as large as those that go in. The folded `matrix` draws such entries. It makes the last matrix of each part smaller,
-# so that all `parts` together add about as much as one (section {section}`deep`).
+# The folded `Weights` draws the first, random matrices of a block, so small that all parts together add about as much as one (section
+# {section}`deep`).
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -321,7 +301,7 @@ from torch import nn
 rng = np.random.default_rng(8)
 
 
-def matrix(rows, columns, parts=1):
+def matrix(rows, columns, parts=1):  # variance 1 / rows, divided among the parts
     numbers = rng.normal(size=(rows, columns)) / (rows * parts) ** 0.5
     return nn.Parameter(torch.from_numpy(numbers).float())
 
@@ -330,12 +310,8 @@ def gains(d):
     return nn.Parameter(torch.ones(d))
 
 
-# %% [markdown] id="block-text"
-# `Block` draws the weights of both parts. Its last two lines are one step of {eq}`stream-is-a-sum`.
-
-
-# %% id="block-code"
-class Block(nn.Module):
+# %% id="weights-code" tags=["hide-input"]
+class Weights(nn.Module):
     def __init__(self, d, parts, d_k, shared, hidden, theta):
         super().__init__()
         self.d_k, self.shared, self.theta = d_k, shared, theta
@@ -346,6 +322,13 @@ class Block(nn.Module):
         self.w_gate, self.w_in = matrix(d, hidden), matrix(d, hidden)
         self.w_out = matrix(hidden, d, parts)
 
+
+# %% [markdown] id="block-text"
+# A `Block` has these weights. Its two lines are one step of {eq}`stream-is-a-sum`:
+
+
+# %% id="block-code"
+class Block(Weights):
     def forward(self, x, cache):
         x = x + attend(self, norm(x, self.gain_attention, 1e-5), cache)
         return x + hidden_units(self, norm(x, self.gain_hidden, 1e-5))
@@ -401,8 +384,7 @@ def loss_of(model, rows):  # rows: (stories, words)
 
 
 # %% [markdown] id="train-steps"
-# 1,000 stories are kept back. `train` takes steps of AdamW, each on 32 of the others. Its copies of steps 0, 30 and 300 will show us how
-# it learned to write:
+# 1,000 stories are kept back. `train` takes steps of AdamW, each on 32 of the others, and keeps copies of steps 0, 30 and 300:
 
 
 # %% id="train-steps-code"
@@ -433,15 +415,14 @@ figures.training(losses, FLOOR)
 # ### Spot the mistake: too good
 #
 # Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot
-# the mask. We compare five models, each trained three times: ours with two blocks, with one block, and with one block that does not turn
-# queries and keys; and the two friends'. The figure shows the loss on the kept-back stories, each by the lines of whoever trained the
-# model. It also shows how many of 500 stories that the model tells, each word drawn with its probability, are of our language.
-# **Predict** what the two friends get, and whether one block tells as many true stories as two.
+# the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500 stories, drawn word by word from the
+# model, is *true*, that is, of our language. Beside the friends' models stand our two blocks, one block, and one block that does not turn
+# queries and keys. **Predict** what the two friends get, and whether one block tells as many true stories as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
 
-record = STORYTELLERS.load()  # 300 steps, at a rate that falls from 0.01 to 0
+record = STORYTELLERS.load()  # 3 runs of 300 steps, the rate falls from 0.01 to 0
 models = list(record.results[0]["loss"])
 reported = {name: record.values("loss", name) for name in models}
 true = {name: record.values("true", name) for name in models}
@@ -454,8 +435,8 @@ figures.losses_and_stories(reported, true, FLOOR)
 # model that sees the answer gets below it.
 #
 # One block tells as many true stories as two: each word follows from a few earlier ones, which one block can find by their places.
-# Unturned, it sees which words came, but not in which order. So after *gives it to* it cannot tell the owner from the helper (each of
-# them also brings a *she* or *he*), and only about half as many stories are true.
+# Unturned, it sees which words came, but not in which order. So after *gives it to* it cannot tell owner from helper (each of them also
+# brings a *she* or *he*), and only about half as many stories are true.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -463,8 +444,8 @@ figures.losses_and_stories(reported, true, FLOOR)
 # To write is to read the words so far, take a word from the last row of scores, append it, and go on. Thanks to the mask no later word
 # changes an earlier row, so its keys and values stay what they were, and with a cache each step after the first reads only the new word.
 #
-# By hand: with the full stop before it, a story has 29 words and stops. We give 13 of them, so 16 are to be written. Without a cache the 16
-# steps read $13 + 14 + \cdots + 28 = 328$ rows, with one they read $13 + 15 = 28$. `write` hands the cache from step to step:
+# By hand: with the full stop before it, a story has 29 words and stops. If 13 are given, 16 steps write the others. Without a cache they
+# read $13 + 14 + \cdots + 28 = 328$ rows, with one $13 + 15 = 28$. `write` hands the cache from step to step:
 
 
 # %% id="write-code"
@@ -483,8 +464,8 @@ def write(model, ids, count, choose=likeliest):
 
 
 # %% [markdown] id="write-text"
-# The three copies now end the stories that were kept back, given all up to the helper's name. What did the model learn first? We print one
-# ending of each copy, and the share of 1,000 endings that are as they must be:
+# What did the model learn first? The three copies end the kept-back stories, given all up to the helper's name. We print one ending of
+# each, and which share of its 1,000 endings is right:
 
 # %% id="write-check"
 from attn_course.experiments.stories import text
@@ -540,8 +521,8 @@ print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Now put its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, into *your* class, of which not a line
-# changes. `renamed` exchanges only names (in the course's file the features of a pair already stand side by side).
-# The cell compares all scores with the course's own. Then your `write` goes on, with the likeliest words and with drawn ones:
+# changes. `renamed` exchanges only names. The cell compares all scores with the course's own. Then your `write` continues `start`, or a
+# sentence of yours that you put there:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -553,19 +534,42 @@ if model.is_here:
     ids = model.ids(start)
     difference = np.abs(real(ids).detach().numpy() - model.logits(start)).max()
     print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
-    torch.manual_seed(8)
-    for written in (write(real, ids, 4), write(real, ids, 25, drawn)):
-        print(model.tokenizer.decode(written.tolist()))
+    print(model.tokenizer.decode(write(real, ids, 25).tolist()))
 
 # %% [markdown] id="real-notice"
-# On our machine it printed a difference of less than 0.0001, the same sentence, and this one:
+# On our machine it printed a difference of less than 0.0001, and your model went on:
 #
-# > A long time ago, in a small village, there lived a wise old wizard named Zorvath. He was a skilled healer and had many years of
-# experience in the
+# > ... there lived a wise old man named Thorpe. He was a skilled craftsman, and he had a special gift: he could create
 #
-# If you wrote the two turns, your norm and your mask ran in each of its 30 blocks. Only the tokenizer and
-# what reads the file are the course's.
+# If you wrote the two turns, your norm and your mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the
+# course's.
+
+# %% [markdown] id="real-bet"
+# ### The suspects again
 #
+# Now we break it. Both suspects of section {section}`attention` write with the real model, and so does the friend's forgotten mask.
+# **Predict** which of the three writes the same sentence as before.
+
+# %% id="real-broken" tags=["live", "predicted"]
+def no_mask(new, kept):
+    return np.ones((new, kept + new))
+
+
+if model.is_here:
+    for helper, suspect in [*suspects, ("allowed", no_mask)]:
+        with patch(f"__main__.{helper}", suspect):
+            written = write(real, ids, 25)
+        print(f"{suspect.__name__}:", model.tokenizer.decode(written.tolist()), "\n")
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# On our machine it was the mask without `kept`, word for word: `write` reads the start at once, when nothing is kept, and then single
+# words, which need no mask. With places from 0 came
+#
+# > ... there lived a man named Ery, named Ery, a man named Ery, a man named Ery, who was a
+#
+# and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time: one forgotten `kept` was enough.
+
+# %% [markdown] id="real-limits"
 # **Limits.** These lines do not say how such numbers are found: with which texts, at what cost and by whose judgement.
 
 # %% id="verify-lesson"
@@ -636,10 +640,10 @@ class NoPlus(Block):
 
 
 # %% [markdown] id="plus-bet"
-# We train both kinds for 60 steps, with two blocks and with six. One of the four will be stuck near 3.3, ten times the floor, as a model
-# that knows only how often each word occurs. **Predict** which, and whether the other model without the plus sign is far behind.
+# Six blocks of this kind learned only how often each word occurs (section {section}`stream`). Are two of them stuck as well? We train both
+# kinds for 60 steps:
 
-# %% id="plus-run" tags=["predicted"]
+# %% id="plus-run"
 for depth in (2, 6):
     for kind in (Block, NoPlus):
         model = GPT(words=42, d=48, depth=depth, block=kind, **sizes)
@@ -647,9 +651,9 @@ for depth in (2, 6):
         times = loss_of(model, kept_back).item() / FLOOR
         print(f"{depth} blocks, {kind.__name__:6}: {times:.0f} times the floor")
 
-# %% [markdown] id="plus-answer" tags=["answer"]
-# Six blocks without the plus sign. Trained five times as long, they were at 3.3 still, in our run, and two blocks without it at 0.34. So
-# what a small model can do without, a deep one may need.
+# %% [markdown] id="plus-answer"
+# They are not. Trained five times as long, two blocks without the plus sign were at 0.34 in our run, and six at 3.3 still. So what a small
+# model can do without, a deep one may need.
 
 # %% [markdown] id="deep-sum"
 # What does the plus sign do for the gradient? A part computes $y = x + f(r)$, and reads $r = \mathrm{N}(x)$. When the model is trained,

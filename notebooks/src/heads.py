@@ -136,7 +136,7 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-both"
 # For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights be the same for all
-# colours. The mixture goes through matrices only, so
+# colours. The mixture goes through matrices, and a bias is added. So, while the six other colours stay as they are,
 #
 # $$D = w_{\mathrm{before}}\, f(\text{colour before}) + w_{\mathrm{after}}\, f(\text{colour after}) + c$$
 #
@@ -170,7 +170,7 @@ leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, so our head does not escape. Two heads **hand several things over apart**, ready for a linear map. (A small
+# It nearly always does, so our head does not escape. Two heads **return several things separately**, ready for a linear map. (A small
 # network behind one head can do more: see the first deeper section.)
 
 # %% [markdown] id="split"
@@ -273,7 +273,8 @@ print("the same as the loop:", np.allclose(reshaped, looped, atol=1e-5))
 figures.blocks(places=8)
 
 # %% [markdown] id="at-once-trap-answer" tags=["answer"]
-# The shape fits, but `reshape` only cuts what is in memory in the middle. So head 0 gets both blocks of the first four places.
+# The shape fits, but `reshape` moves nothing in memory. It only cuts the numbers of a ring in two halves. So head 0 gets both blocks of
+# the first four places.
 
 # %% [markdown] id="at-once-axes"
 # The loop gives a head one block of every place. So we cut only the columns, then swap heads and places:
@@ -312,10 +313,10 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% [markdown] id="layer-same"
-# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands at the places 5 to 7. **Predict** which outputs
-# move, without the mask and with it.
+# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands at the places 5 to 7. With the
+# mask, no output before them may move:
 
-# %% id="layer-code" tags=["predicted"]
+# %% id="layer-code"
 ours, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
 ours.project.weight.data = theirs.in_proj_weight
 ours.output.weight.data = theirs.out_proj.weight
@@ -325,9 +326,6 @@ changed[:, 5:] = 0
 for causal in (False, True):
     moved = (ours(x, causal) - ours(changed, causal)).abs().amax(dim=(0, 2)) > 1e-5
     print(f"causal={causal}, outputs that move:", *moved.nonzero().flatten().tolist())
-
-# %% [markdown] id="layer-answer" tags=["answer"]
-# Without the mask every output reads the changed places. With it, no output before place 5 sees them.
 
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
@@ -404,8 +402,9 @@ for number in np.argsort(-back, axis=None)[:6]:
 # first of them: `model.silenced((16, 0))` leaves out its term.
 
 # %% [markdown] id="real-copy"
-# As we chose this list, we also measured six texts of 50 random tokens, each read twice. How much of the second round does the model name
-# right, given all tokens before? For control, we silence the three others that look one back, then the eight others of layer 16.
+# We chose this list ourselves, so we also measured six texts of 50 random tokens, each read twice. How much of the second round does the
+# model name right, given all tokens before? For control, we silence the three others that look one back, then the eight others of layer
+# 16.
 #
 # **Predict** what the model writes without head 0 of layer 16, and in which cases it still names most of the random tokens right.
 
@@ -426,11 +425,10 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # %% [markdown] id="real-why"
 # The three are not idle: without them all, our list goes wrong after "paper", too.
 #
-# How does it help to look one token back? At "paper", head 0 reads "green" and adds this to the token. From the second "green", heads of
-# layer 17 seem to look for it (see Olsson et al., 2022). If so, without head 0 they must give "paper" less weight.
-#
-# The largest weight that one of them gave it was 0.97, but 0.24 without head 0, and 0.98 without the eight others. So here head 0
-# steers where the next layer looks. (The model still writes "paper", so something else supplies this first word.)
+# How does it help to look one token back? At "paper", head 0 reads "green" and writes into the token that "green" came before. At the
+# second "green", heads of layer 17 seem to look for a token with this note (see Olsson et al., 2022). If so, without head 0 they must
+# give "paper" less weight. The most that any of them gave was 0.97, and 0.24 without head 0, but 0.98 without the eight others. (The
+# model still writes "paper", so something else supplies this first word.)
 
 # %% [markdown] id="real-own-bet"
 # Does every list need head 0? Without it, the list below collapses into "dog dog dog". The alphabet, "a b c d e f g h", survives, but not
@@ -463,7 +461,7 @@ verify_lesson("heads")
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
 # One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came
-# from where. Several narrow heads, with no more parameters, can hand things over apart. Nobody gave ours their jobs, on the ring or in
+# from where. Several narrow heads, with no more parameters, can return them separately. Nobody gave ours their jobs, on the ring or in
 # the language model: training did. Next, in lesson {lesson}`cross_attention`, one
 # sequence asks another.
 

@@ -1,11 +1,11 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, a loss and, for speed, a cache. **How
+# Attention lets each word look at others. A machine that writes needs more: norms, hidden units and a cache. **How
 # do these parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on
 # stories, and give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 56 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -22,25 +22,26 @@ print(STORIES[-1])
 print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="loss"
-# Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds. All else follows.
+# Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds.
 #
 # A model gives each next word a probability (the first behind a full stop), and its **loss** is the mean of $-\ln p$ over the words that
-# came. In story $i$ these probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
+# came. Two friends train the model of this lesson, and report losses below 0.01. Can that be?
+#
+# In story $i$ the probabilities multiply to that of the story, $p_i$. So the $-\ln p$ of its words add up to $-\ln p_i$.
 
 # %% [markdown] id="floor"
 # All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the
-# mean $p_i$. Second, a model that reads only earlier words shares out 1 among all texts of 28 words. So the $p_i$ sum to at most 1, and
-# their mean is at most $1/S$:
+# mean $p_i$. Second, a model that reads only earlier words shares out 1 after any beginning, and so among all texts of 28 words. So the
+# $p_i$ sum to at most 1, and their mean is at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
 # So no such model can have a mean loss over all stories below $\ln(10752) / 28 = 0.33$ a word, the **floor**.
-# In section {section}`train` two friends report less.
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# Each part *adds* to a stream:
+# Its parts *add*:
 
 # %% id="machine"
 from attn_course.lessons.transformer import figures
@@ -48,8 +49,8 @@ from attn_course.lessons.transformer import figures
 figures.machine()
 
 # %% [markdown] id="stream-why"
-# Why *add*? What an earlier part wrote then stays in the stream for all later ones, and none of them has to copy it. We also tried parts
-# that *replace* what they read: trained for 300 steps, six blocks of them still knew only how often each word occurs (section
+# Why *add*? What an earlier part wrote then stays in the stream unless a later one takes it away, and none has to copy it. We also tried
+# parts that *replace* what they read: trained for 300 steps, six blocks of them still knew only how often each word occurs (section
 # {section}`deep`).
 
 # %% [markdown] id="stream-sum"
@@ -266,8 +267,8 @@ def one_by_one(words, size=1):
 
 
 # %% [markdown] id="suspects-bet"
-# Inside `with patch`, `attend` finds the suspect in the place of the helper. The cell prints the first number of each row. **Predict** which
-# of the two suspects the test finds, and in which rows.
+# Inside `with patch`, `attend` finds the suspect in the place of the helper. The cell prints the first number of each row. **Predict**
+# which of the two suspects the test finds, and in which rows.
 
 # %% id="attend-rows-code" tags=["predicted"]
 from unittest.mock import patch
@@ -291,8 +292,7 @@ for helper, suspect in suspects:
 # %% [markdown] id="model"
 # ## The whole model
 #
-# The folded `Weights` draws the first, random matrices of a block, so small that all parts together add about as much as one (section
-# {section}`deep`).
+# The folded `Weights` draws the first, random matrices of a block (section {section}`deep`).
 
 
 # %% id="first-weights" tags=["hide-input"]
@@ -414,10 +414,10 @@ figures.training(losses, FLOOR)
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# Two friends train the same model, and report lower losses than ours. One wrote `rows[:, :-1]` for the targets, too. The other one forgot
-# the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500 stories, drawn word by word from the
-# model, is *true*, that is, of our language. Beside the friends' models stand our two blocks, one block, and one block that does not turn
-# queries and keys. **Predict** what the two friends get, and whether one block tells as many true stories as two.
+# Here is what the two friends did. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the mask. The figure shows the
+# loss that each reports on the kept-back stories, and which share of 500 stories, drawn word by word from the model, is *true*, that is,
+# of our language. Beside the friends' models stand our two blocks, one block, and one block that does not turn queries and keys.
+# **Predict** how many of the friends' stories are true, and whether one block tells as many true ones as two.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -567,7 +567,7 @@ if model.is_here:
 #
 # > ... there lived a man named Ery, named Ery, a man named Ery, a man named Ery, who was a
 #
-# and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time: one forgotten `kept` was enough.
+# and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
 
 # %% [markdown] id="real-limits"
 # **Limits.** These lines do not say how such numbers are found: with which texts, at what cost and by whose judgement.

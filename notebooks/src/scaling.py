@@ -6,7 +6,7 @@
 # on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -20,7 +20,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 # %% [markdown] id="hook"
 # Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
 # one follows, and then (section {section}`by-d-k`) a divisor of your own races the root, from the width 64 to 1024. **Place your bet
-# now**: any formula in $d_k$ but the root, or a constant.
+# now**: any formula in $d_k$ except the root. A constant will do, too.
 
 # %% id="hook-bet"
 my_bet = ...  # lambda d_k: your divisor
@@ -293,8 +293,8 @@ for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
     print(f"{name}: mean {np.mean(trial(1, bounded(bound))):.1f}")
 
 # %% [markdown] id="culprit-seen"
-# Lifting does most of it, and hushing next to nothing. So the suspect was half guilty: gradients cost steps when they are small *beside
-# others*. **In this trial, on a single task, most of what the root does is to make every query heard.**
+# Lifting alone does most of it, and hushing alone next to nothing. So the suspect was half guilty: gradients cost steps when they are
+# small *beside others*. **In this trial, on a single task, most of what the root does is to make every query heard.**
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
@@ -339,13 +339,13 @@ figures.races({name: race(bet) for name, bet in bets.items()})
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
 # At 1024 the divisor $d_k$ takes 79 steps, 8 takes 28, and the root 3. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7.
 #
-# Up to $r = 1$ the steps depend on little else: about 20 at 1/8, 9 at 1/4, 5 at 1/2. A divisor below the root fares worse: queries fall
-# silent, and steps of 3.2 become too long. (Half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.)
+# Up to $r = 1$ the steps depend on little else: about 20 at 1/8, 9 at 1/4, 5 at 1/2. Beyond it queries fall silent, steps of 3.2 become too
+# long, and the width counts, too: half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.
 
 # %% [markdown] id="by-d-k-verdict"
-# **Only multiples of the root have the same $r$ at all widths**, and the root itself keeps it at 1. So with one step size, the layer
-# learns as fast at 1024 as at 64. (A larger divisor can be saved by longer steps, and a smaller one in part by shorter ones. And Adam
-# wants another divisor. See section {section}`measured`.)
+# **Only multiples of the root have the same $r$ at all widths**, and the root itself keeps it at 1, where one step size served from 64 to
+# 1024. (A larger divisor can be saved by longer steps, and a smaller one in part by shorter ones. And Adam wants another divisor. See
+# section {section}`measured`.)
 
 # %% [markdown] id="back-to-the-model"
 # **And SmolLM2?** Not divided, its scores are 8 times what its matrices were trained for. But with each $W_Q$ divided by 8 it would read as

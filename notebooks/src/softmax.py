@@ -3,10 +3,10 @@
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with the
 # sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score
-# $z$. **Why $e^z$?** One wish leaves no other continuous way, up to the base. But some weights get so tiny that training
-# may stall. You will find a loss that prevents it.
+# $z$. **Why $e^z$?** One wish leaves no other such amount, up to factor and base. But some weights get so tiny that
+# training may stall. You will find a loss against this.
 #
-# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 57 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -60,8 +60,9 @@ for name, amount_of in ways.items():
 # With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Try
 # $2^z$ and $(z + 9)^2$ in `ways`.
 #
-# Our wish is that **only leads count**: a number added to all scores must change no weight. With an amount from each score alone, as here,
-# the ratio of two weights then depends only on the lead $x = z_i - z_j$. It is $f(x)$, with one positive function $f$ for all pairs:
+# Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount come from its score
+# alone, as here. Subtract $z_j$ from all scores, and the ratio of two weights stays, but the scores are now $x = z_i - z_j$ and 0. So it
+# depends only on the lead $x$. It is $f(x)$, with one positive function $f$ for all pairs:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -170,8 +171,8 @@ for name, loss in losses.items():
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short, so multiply them by a *size*. **The bet:** from each of the
-# leads 0, 7 and 12, one size is
+# Unfair, you may say: the steps of the squared error are just too short, so multiply them by a *size*. **The bet:** one and the
+# same size is, from all three leads 0, 7 and 12,
 #
 # - *quick*: it needs at most 7 steps, and
 # - *gentle*: the third score ends at 7 or less.
@@ -227,8 +228,8 @@ for first in (0.0, 7.0, 12.0):
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Cross-entropy is safe. But what starves the squared error, and could another loss escape? Its slopes $s_i - \delta_{iy}$ are the same, but
-# along the *weights*, and a step moves scores. How do the weights follow?
+# Cross-entropy is safe. But what starves the squared error, and could another loss escape? The squared error has the same slopes
+# $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do the weights follow?
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
@@ -273,6 +274,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
+# (The first score, with its weight near 1, is no faster. All slopes sum to 0, so it only gets what the others give.)
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -344,8 +346,9 @@ figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows
 # <details><summary>Answer</summary>
 #
 # It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
-# only the logarithm has this slope, so you have found cross-entropy. (`-truth / s**2 / 3` loses: from 7 and from 12 its one step throws the
-# third score to 366 and 54,252.)
+# only the logarithm has this slope, so you have found cross-entropy. Other powers
+# come near: `-truth / s**1.1` keeps the bet, too, with 1, 3 and 3 steps. But 0.9 needs 13 steps from 12, and 1.5 throws the third score to
+# 403. Only at the power 1 does the weight cancel, whatever the lead.
 #
 # </details>
 

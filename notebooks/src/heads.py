@@ -131,8 +131,8 @@ figures.mixture_explorable()
 # stand in the same order.
 
 # %% [markdown] id="why-wide"
-# Can a head of width 32 do better? If red and blue trade places, the mixture moves towards the new colour of the place that leads. So a
-# linear map can follow only that place.
+# Can a head of width 32 do better? Turn "red, blue" into "blue, red". If the place before leads, the mixture becomes bluer, although the
+# place after turned red. A linear map that likes blue must like it more now.
 
 # %% [markdown] id="why-both"
 # For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights be the same for all
@@ -170,8 +170,8 @@ leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, so our head does not escape. Two heads **return several things separately**, ready for a linear map. (A small
-# network behind one head can do more: see the first deeper section.)
+# It nearly always does, and the 0.13 above shows that our head has found no way out. Two heads **return several things separately**,
+# ready for a linear map. (A small network behind one head can do more: see the first deeper section.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -273,7 +273,7 @@ print("the same as the loop:", np.allclose(reshaped, looped, atol=1e-5))
 figures.blocks(places=8)
 
 # %% [markdown] id="at-once-trap-answer" tags=["answer"]
-# The shape fits, but `reshape` moves nothing in memory. It only cuts the numbers of a ring in two halves. So head 0 gets both blocks of
+# The shape fits, but `reshape` keeps all numbers in their order and only cuts those of a ring in two halves. So head 0 gets both blocks of
 # the first four places.
 
 # %% [markdown] id="at-once-axes"
@@ -434,7 +434,13 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # Does every list need head 0? Without it, the list below collapses into "dog dog dog". The alphabet, "a b c d e f g h", survives, but not
 # backwards. Perhaps it is known by heart.
 #
-# Can you find a list that survives and that nobody knows by heart? (There is one of eight letters.)
+# Can you find a list that survives and that nobody knows by heart? Letters and digits come near.
+#
+# <details><summary>Two that survive</summary>
+#
+# "p q x b k w m z" and "7 3 9 2 8 4 1 6" do, on our machine.
+#
+# </details>
 
 # %% id="real-own" tags=["live"]
 my_list = "dog sun book rain fish tree door milk"
@@ -460,10 +466,9 @@ verify_lesson("heads")
 # - A head is a block of columns, and the layer adds up what its heads write.
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
-# One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what came
-# from where. Several narrow heads, with no more parameters, can return them separately. Nobody gave ours their jobs, on the ring or in
-# the language model: training did. Next, in lesson {lesson}`cross_attention`, one
-# sequence asks another.
+# One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what
+# came from where. Several narrow heads, with no more parameters, can return them separately. Which head looks where nobody said, on the
+# ring or in the language model: training chose. Next, in lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"
 # ## Deeper: is the other colour lost?

@@ -434,11 +434,11 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # Does every list need head 0? Without it, the list below collapses into "dog dog dog". The alphabet, "a b c d e f g h", survives, but not
 # backwards. Perhaps it is known by heart.
 #
-# Can you find a list that survives and that nobody knows by heart? Letters and digits come near.
+# Can you find a list that survives and that nobody knows by heart? Single letters come near.
 #
 # <details><summary>Two that survive</summary>
 #
-# "p q x b k w m z" and "7 3 9 2 8 4 1 6" do, on our machine.
+# "p q x b k w m z" and "k d q m x b t w" do, on our machine.
 #
 # </details>
 

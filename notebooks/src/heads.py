@@ -170,7 +170,7 @@ leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, and the 0.13 above shows that our head has found no way out. Two heads **return several things separately**,
+# It nearly always does, and its poor answers show that our head has found no way out. Two heads **return several things separately**,
 # ready for a linear map. (A small network behind one head can do more: see the first deeper section.)
 
 # %% [markdown] id="split"

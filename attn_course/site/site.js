@@ -144,11 +144,14 @@
   }
 
   // ---- What a search finds stands in a group for each kind of page, each page with one sentence of it, and the first five in view
-  const GROUPS = { Lesson: "Lessons", Equation: "Equations", Task: "Tasks", Exercises: "Exercises", "": "To look things up" }, FIRST = 5;
+  const GROUPS = { Lesson: "Lessons", Equation: "Equations", Task: "Tasks", Exercises: "Exercises", "": "To look things up" }, FIRST = 5, NOTHING = "No page has all these words.";
   function groupResults() {
     const results = document.getElementById("search-results");
     if (!results) return;
-    const messages = { "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"] };
+    const messages = {
+      "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"],
+      "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.": NOTHING,
+    };
     Documentation.addTranslations({ messages, plural_expr: "n == 1 ? 0 : 1", locale: "en" });
     const asked = words(new URLSearchParams(location.search).get("q") ?? "");
     const groups = Object.entries(GROUPS).map(([kind, name]) => {
@@ -161,6 +164,8 @@
       return [kind, group];
     }), group = Object.fromEntries(groups);
     new MutationObserver(() => {
+      const status = results.querySelector(".search-summary");
+      if (status?.textContent === NOTHING) status.innerHTML += ` Look at the <a href="${root}glossary.html">glossary</a>, or at the <a href="${root}map.html">equations of all lessons</a>.`;
       for (const item of results.querySelectorAll(":scope > ul > li")) {
         const link = item.querySelector("a"), [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [""];
         if (said && !link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
@@ -237,10 +242,9 @@
     addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
   });
 
-  // ---- On paper the title stands at the head of each page, and below a card that needs a screen where it is
+  // ---- On paper the title stands at the head of each page
   const foot = document.createElement("style");
-  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }
-    @media print { :is(.brk, .attn-explorable:has(input[type="range"]))::after { content: ${JSON.stringify(location.protocol === "file:" ? "A card to use on a screen." : `A card to use at ${location.href.replace(/#.*/, "")}`)}; } }`;
+  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }`;
   document.head.append(foot);
 
   // ---- The first page leads back to the lesson that was read last

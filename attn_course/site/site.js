@@ -144,14 +144,11 @@
   }
 
   // ---- What a search finds stands in a group for each kind of page, each page with one sentence of it, and the first five in view
-  const GROUPS = { Lesson: "Lessons", Equation: "Equations", Task: "Tasks", Exercises: "Exercises", "": "To look things up" }, FIRST = 5, NOTHING = "No page has all these words.";
+  const GROUPS = { Lesson: "Lessons", Equation: "Equations", Task: "Tasks", Exercises: "Exercises", "": "To look things up" }, FIRST = 5;
   function groupResults() {
     const results = document.getElementById("search-results");
     if (!results) return;
-    const messages = {
-      "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"],
-      "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.": NOTHING,
-    };
+    const messages = { "Search finished, found one page matching the search query.": ["1 page", "${resultCount} pages"] };
     Documentation.addTranslations({ messages, plural_expr: "n == 1 ? 0 : 1", locale: "en" });
     const asked = words(new URLSearchParams(location.search).get("q") ?? "");
     const groups = Object.entries(GROUPS).map(([kind, name]) => {
@@ -163,9 +160,9 @@
       };
       return [kind, group];
     }), group = Object.fromEntries(groups);
-    new MutationObserver(() => {
+    const update = () => {
       const status = results.querySelector(".search-summary");
-      if (status?.textContent === NOTHING) status.innerHTML += ` Look at the <a href="${root}glossary.html">glossary</a>, or at the <a href="${root}map.html">equations of all lessons</a>.`;
+      if (/did not match/.test(status?.textContent)) status.innerHTML = `No page has all these words. Look into the <a href="${root}glossary.html">glossary</a>, or at the <a href="${root}map.html">equations of all lessons</a>.`;
       for (const item of results.querySelectorAll(":scope > ul > li")) {
         const link = item.querySelector("a"), [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [""];
         if (said && !link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
@@ -178,7 +175,9 @@
         group[kind].hidden = false;
         if (!group[kind].isConnected) results.append(...groups.map(([, each]) => each));
       }
-    }).observe(results, { childList: true, subtree: true });
+    };
+    update();
+    new MutationObserver(update).observe(results, { childList: true, subtree: true });
   }
 
   // ---- A line of code that is too long goes on further in (site.css)
@@ -253,7 +252,7 @@
     const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
     if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
     if (!begin || !last || last[0] === begin.firstElementChild.href) return;
-    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with ${last[1].split(":")[0]}` }));
+    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with lesson ${last[1].slice(0, 2)}` }));
   }
 
   addEventListener("hashchange", openMistake);

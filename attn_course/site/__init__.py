@@ -51,6 +51,7 @@ BLANK = re.compile(r"<!--.*?-->|(?<=\n)\s+", re.DOTALL)
 SHOWN = re.compile(r"\bfa-([a-z-]+)")
 ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\],?')  # name, size, other names, letter, path
 THEME: dict[str, Any] = {
+    "logo": {"text": "Own attention"},
     "use_download_button": False,  # it would serve what Sphinx read; the page links the notebook itself
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # a second search field, in a bar of its own

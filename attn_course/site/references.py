@@ -24,6 +24,7 @@ REFERENCE = re.compile(
 )
 SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
 PERCENT, MINUS = re.compile(r"(?<=\d) %"), re.compile(r"(?<![\w-])-(?=\d)")
+HYPHEN = re.compile(r"(?<=\b\w)-(?=\w)|\A-(?=[a-z])")  # of "1-D", and behind a formula
 ASKS = ("Predict", "Your turn", "Spot the mistake")
 LABEL = re.compile(rf"({'|'.join(ASKS)})([.:]?)\s*(.*)", re.DOTALL)
 FIXED = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
@@ -64,6 +65,7 @@ class References(SphinxPostTransform):
                 self._link(text)
         for text in list(self.document.findall(nodes.Text)):
             said = MINUS.sub("−", PERCENT.sub("\N{NO-BREAK SPACE}%", text)).replace(" −", "\N{NO-BREAK SPACE}−")
+            said = HYPHEN.sub("\N{NON-BREAKING HYPHEN}", said).replace(" · ", "\N{NO-BREAK SPACE}· ")
             if said != text and not any(isinstance(around, FIXED) for around in _around(text)):
                 text.parent.replace(text, nodes.Text(said))
 
@@ -139,10 +141,12 @@ def _neighbours(app: "Sphinx", page: str, _: str, context: dict[str, Any], *othe
                 }
 
 
-def _search(app: "Sphinx", page: str, *_: Any) -> None:
-    """Let the page that searches know what each page is about before it ranks what it finds."""
+def _two_pages(app: "Sphinx", page: str, _: str, context: dict[str, Any], *others: Any) -> None:
+    """Let the page that searches know what each page is about before it ranks what it finds; the first page has one title."""
     if page == "search":
         app.add_js_file("about.js")
+    if page == "index":
+        context["docstitle"] = ""
 
 
 class English(SearchEnglish):
@@ -157,6 +161,6 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.add_config_value("course_places", {}, "html")
     app.add_config_value("course_rows", [], "html")
     app.connect("html-page-context", _neighbours)
-    app.connect("html-page-context", _search)
+    app.connect("html-page-context", _two_pages)
     app.add_post_transform(References)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

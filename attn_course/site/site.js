@@ -160,7 +160,9 @@
       };
       return [kind, group];
     }), group = Object.fromEntries(groups);
-    new MutationObserver(() => {
+    const update = () => {
+      const status = results.querySelector(".search-summary");
+      if (/did not match/.test(status?.textContent)) status.innerHTML = `No page has all these words. Look into the <a href="${root}glossary.html">glossary</a>, or at the <a href="${root}map.html">equations of all lessons</a>.`;
       for (const item of results.querySelectorAll(":scope > ul > li")) {
         const link = item.querySelector("a"), [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [""];
         if (said && !link.hash) link.after(Object.assign(document.createElement("p"), { innerHTML: said }));
@@ -173,7 +175,9 @@
         group[kind].hidden = false;
         if (!group[kind].isConnected) results.append(...groups.map(([, each]) => each));
       }
-    }).observe(results, { childList: true, subtree: true });
+    };
+    update();
+    new MutationObserver(update).observe(results, { childList: true, subtree: true });
   }
 
   // ---- A line of code that is too long goes on further in (site.css)
@@ -237,10 +241,9 @@
     addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
   });
 
-  // ---- On paper the title stands at the head of each page, and below a card that needs a screen where it is
+  // ---- On paper the title stands at the head of each page
   const foot = document.createElement("style");
-  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }
-    @media print { :is(.brk, .attn-explorable:has(input[type="range"]))::after { content: ${JSON.stringify(location.protocol === "file:" ? "A card to use on a screen." : `A card to use at ${location.href.replace(/#.*/, "")}`)}; } }`;
+  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }`;
   document.head.append(foot);
 
   // ---- The first page leads back to the lesson that was read last
@@ -249,7 +252,7 @@
     const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
     if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
     if (!begin || !last || last[0] === begin.firstElementChild.href) return;
-    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with ${last[1].split(":")[0]}` }));
+    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with lesson ${last[1].slice(0, 2)}` }));
   }
 
   addEventListener("hashchange", openMistake);

@@ -320,7 +320,7 @@ class Sources:
                 f"$${equation.latex}$$",
                 self._said(equation.why),
                 self._play(equation),
-                *(f"{words}\n: {'; '.join(found)}" for words, found in listed if found),
+                *("\n: ".join([words, *found]) for words, found in listed if found),
                 f"**LaTeX**\n\n```latex\n{equation.latex}\n```",
             ]
         )
@@ -455,7 +455,7 @@ class Sources:
 
     def _index(self, looks: str) -> str:
         lessons = [page for page in self.titles if not page.endswith("-exercises")]
-        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self._named(lessons[0]))}</a></p>'
+        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with lesson {self._named(lessons[0])[:2]}</a></p>'
         counts = {"lessons": len(lessons), "checked equations": len(self.equations), "tasks": len(self.tasks)}
         told = "".join(f"<span><b>{count}</b> {name}</span>" for name, count in counts.items())
         lead = "Derive attention, implement it, debug it and make it fast."

@@ -227,7 +227,7 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     page.goto((site / "softmax.html").as_uri())
     assert page.locator("p.needs").inner_text().startswith("You need")
     page.goto((site / "index.html").as_uri())
-    assert page.locator(".begin:not(.beside) a").all_inner_texts() == ["Begin with 00 Start here", "Go on with 02 Softmax"]
+    assert page.locator(".begin:not(.beside) a").all_inner_texts() == ["Begin with lesson 00", "Go on with lesson 02"]
     page.goto((site / "eq" / "attention.html").as_uri())
     assert page.locator("p", has_text="for all rows of Q at once").inner_text() == "Eqs. (4.1) and (4.2) for all rows of Q at once."
     assert page.locator(".bd-sidenav .current > a").all_text_contents() == ["04 Scaled dot-product attention", "exercises"]

@@ -32,9 +32,9 @@ FACE = "".join(
 TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
-body { width: 359.9px; margin: 0; zoom: 1.1389; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
-body > div { height: 462px; padding-bottom: 8px; display: flex; flex-direction: column; gap: 8px }
-.highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 12px }
+body { width: max-content; margin: 0; display: flex; gap: .15px; zoom: 1.1389; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body > div { width: 359.9px; padding-bottom: 12px; display: flex; flex-direction: column; gap: 8px }  /* two of one height */
+.highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 11.5px }
 .highlight span[class] { font-weight: 400 !important; font-style: normal !important }
 .attn-check-failed { flex: 1; margin: 0 !important; padding-block: 12px !important; border-radius: 0 6px 6px 0 }  /* and as in lab.css */
 .attn-check-failed > b { display: block; margin-bottom: 5px } .attn-check-failed pre b { color: light-dark(#00664a, #4fd1a5) }
@@ -42,10 +42,9 @@ body > div { height: 462px; padding-bottom: 8px; display: flex; flex-direction: 
 .attn-explorable { flex: 1; box-sizing: border-box; margin: 0 !important; padding: 14px !important }
 .attn-explorable :is(.attn-buttons, p.alv-layer, .alv-how, [data-form="0"], .attn-summary) { display: none }
 .alv-forms button { min-height: 28px !important; padding-block: 1px !important } .alv-said { min-height: 0 !important }
-.alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important } .alv-side { gap: 6px !important }
-.alv-chain { gap: 6px !important } .alv-bad { font-size: 12.5px }
-.alv-part td { min-width: 44px !important; padding-inline: 1px !important }
-body.wide { width: 656px; zoom: 1 } .wide > div { display: block; height: auto; padding: 0 }
+.alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important; gap: 5px !important }
+.alv-side { gap: 5px !important } .alv-side td { min-width: 42px !important; padding-inline: 3px !important; font-size: 11.5px !important }
+body.wide { zoom: 1 } .wide > div { display: block; width: 656px; padding: 0 }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
 .wide figure { margin: 0 !important }
@@ -76,16 +75,16 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox"])
         page = browser.new_page(device_scale_factor=2)
         for scheme, colours, ending in (("light", "a11y-light", ""), ("dark", "github-dark", "_dark")):
-            page.set_viewport_size({"width": 640, "height": 900})
+            page.set_viewport_size({"width": 860, "height": 900})
             style = f'<!doctype html><meta charset="utf-8"><style>{LOOK}{HtmlFormatter(style=colours).get_style_defs()}</style>'
             page.emulate_media(color_scheme=scheme)
-            page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div>")
+            red = f"{answer(weights_of_last)}{cards.rich(refused().verdict)}"
+            page.set_content(f"{style}<div>{card(life_of(ALIVE))}</div><div>{red}</div>")
             page.get_by_role("button", name=MISTAKE).click()
             page.add_style_tag(content=FACE)
             page.evaluate("document.fonts.ready")
-            _save(page.locator("body > div").screenshot(), f"alive{ending}.png")
-            page.set_content(f"{style}<div>{answer(weights_of_last)}{cards.rich(refused().verdict)}</div>")
-            _save(page.locator("body > div").screenshot(), f"red_card{ending}.png")
+            for beside, name in enumerate(("alive", "red_card")):
+                _save(page.locator("body > div").nth(beside).screenshot(), f"{name}{ending}.png")
             page.set_viewport_size({"width": 672, "height": 900})
             page.set_content(f"{style}<body class=wide><div>{looks}</div>")
             page.wait_for_timeout(500)

@@ -1,6 +1,6 @@
-// Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print and numbers, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
+// Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.5, MARGIN = 24, BROKEN = 0.9, SMALL = 0.75, BOTTOM = 720 - 42, SHAPE = 2, EDGE = 12;
+const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.6, MARGIN = 24, BROKEN = 0.9, SMALL = 0.7, GAP = 14, BOTTOM = 720 - 42;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);
@@ -12,21 +12,44 @@ function shrink(formula) { // one of a table, to the width of its cell
   formula.style.zoom = 1;
   formula.style.zoom = Math.min(1, (0.99 * formula.closest("td").clientWidth) / formula.offsetWidth);
 }
-function fill(one, most) { // one line of numbers takes the width that there is
-  Object.assign(one.style, { zoom: 1, width: "max-content" });
-  const own = one.offsetWidth;
-  one.style.width = "100%";
-  one.style.zoom = Math.min(most, (0.99 * one.offsetWidth) / own);
-  one.style.width = "";
+function count(card, most) { // the numbers of a card, all in one size, beside what is told and below the equation
+  const parts = [...card.querySelectorAll(":scope > .alv-given, .alv-sides")], room = [most];
+  let high = 0;
+  for (const one of parts) {
+    Object.assign(one.style, { zoom: 1, width: "max-content" });
+    const own = one.offsetWidth;
+    high += one.offsetHeight;
+    one.style.width = "";
+    room.push((0.99 * one.offsetWidth) / own);
+  }
+  const above = Math.max(0, ...Array.from(card.querySelectorAll(".eq, .alv-now"), (one) => one.offsetHeight));
+  room.push((card.clientHeight - above - 3 * GAP) / high);
+  parts.forEach((one) => (one.style.zoom = Math.min(...room)));
+  return Math.min(...room);
 }
-function fit(section) {
+function fit(section) { // a card has one size, in which there is room for each of its mistakes; the last of its forms is the equation
+  const forms = section?.fitted ? [] : section?.querySelectorAll(".alive [data-form]") ?? [];
+  for (const form of forms) {
+    form.click();
+    settle(section);
+  }
+  settle(section);
+  const eq = section?.querySelector(".alive .eq");
+  if (eq && section.fitted.most < SMALL) { // numbers that the last row cannot read
+    section.classList.replace("alive", "equation");
+    section.querySelector(".body").replaceChildren(eq);
+    delete section.fitted;
+    settle(section);
+  }
+}
+function settle(section) {
   const body = section?.querySelector(".body");
   if (!body) return;
   Object.assign(body.style, { overflowY: "", zoom: 1 });
   body.querySelectorAll(".alv-side").forEach((one) => one.classList.toggle("same", one.nextSibling?.firstChild.textContent === "="));
   const tall = BOTTOM - body.offsetTop;
   let { scale, most, step } = section.fitted ||= { scale: section.querySelector(".attn-panels") ? MOST : 1, most: NUMBERS, step: 0 };
-  for (; ; step < 2 ? step++ : most > 1 ? (most -= 0.1) : (scale *= 0.97)) {
+  for (; ; step < 2 ? step++ : (scale *= 0.97)) {
     section.fitted = { scale, most, step };
     body.classList.toggle("large", step < 1);
     body.classList.toggle("tight", step > 1);
@@ -34,13 +57,7 @@ function fit(section) {
     body.querySelectorAll(".eq").forEach(narrow);
     section.querySelectorAll(".end td:nth-child(2) .katex").forEach(shrink);
     section.querySelectorAll("table:not(.attn-explorable *, .plan, .end *)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
-    if (!section.matches(".alive")) most = 1;
-    else body.querySelectorAll(".alv-given, .alv-sides, .alv-formula").forEach((one) => fill(one, one.matches(".alv-formula") ? 1 : most));
-    const [eq, sides] = [".eq", ".alv-sides"].map((part) => body.querySelector(part));
-    if (eq && sides?.style.zoom < SMALL) { // numbers that the last row cannot read
-      section.classList.replace("alive", "equation");
-      body.replaceChildren(...body.querySelectorAll(":scope > p"), eq);
-    }
+    if (section.matches(".alive")) section.fitted.most = count(section.querySelector(".attn-live > div"), most);
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;
     if (scale < LEAST / 0.97) {
@@ -61,21 +78,8 @@ function trim(svg) { // a drawing has no margins, and a name may reach into them
   const [right, bottom] = [Math.min(x + width, now.x + now.width + MARGIN), Math.min(y + height, now.y + now.height + MARGIN)];
   if (width) svg.setAttribute("viewBox", [left - 2, top - 2, right - left + 4, bottom - top + 4].join(" "));
 }
-function crop(svg) { // the machine to what is lit, in the shape of a slide, without what that would cut through
-  const boxes = [...svg.querySelectorAll(".attn-lit:not(.attn-wire, .attn-tip)")].map((part) => part.getBBox()), { width, height } = svg.viewBox.baseVal;
-  const ends = (at, size) => [Math.min(...boxes.map((box) => box[at])) - EDGE, Math.max(...boxes.map((box) => box[at] + box[size])) + EDGE];
-  const [[left, right], [top, bottom]] = [ends("x", "width"), ends("y", "height")];
-  const high = Math.min(height, Math.max(bottom - top, (right - left) / SHAPE, height / 2)), wide = Math.min(width, high * SHAPE);
-  const from = (middle, size, all) => Math.min(Math.max(0, middle - size / 2), all - size);
-  const x = from((left + right) / 2, wide, width), y = from((top + bottom) / 2, high, height);
-  for (const part of svg.querySelectorAll("rect, text, circle, path, polygon")) {
-    const box = part.getBBox();
-    if (!part.matches(".attn-lit") && (box.x < x || box.y < y || box.x + box.width > x + wide || box.y + box.height > y + high)) part.remove();
-  }
-  svg.setAttribute("viewBox", [x, y, wide, high].join(" "));
-}
 document.body.classList.add("measured");
-for (const svg of document.querySelectorAll(".body > figure svg")) (svg.querySelector(".attn-lit") ? crop : trim)(svg);
+for (const svg of document.querySelectorAll(".body > figure svg")) trim(svg);
 for (const plot of document.querySelectorAll(".body > img")) {
   const [kind, drawn] = plot.src.split(/,(.*)/s), page = document.body.appendChild(document.createElement("div"));
   page.innerHTML = decodeURIComponent(drawn);

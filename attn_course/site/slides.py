@@ -3,11 +3,10 @@
 A section opens with its first sentence or two, above its first equation or code, which is cut only at an empty line and where it is higher
 than a slide; a question that opens it stands alone. Then each machine, figure, table, boxed equation with its card, and prediction is a
 slide of its own, with no words but whole claims. What a picture claims is the title of its slide, which it fills: only a low one has words
-above it. A prediction stands alone until the next key shows what was printed, or the next slide what was drawn. All else that the lesson
-says stands in the notes, with the minutes.
+above it. A prediction is its own title, and stands alone until the next key shows what was printed, or the next slide what was drawn.
+All else that the lesson says stands in the notes, with the minutes.
 """
 
-import itertools
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -56,8 +56,8 @@ QUOTED = re.compile(r"""(?<!\w)(["'])\b([^"']*)\1""")
 CLAUSE = re.compile(r"[:;] |, (?:so|and|but) ")  # behind which a claim goes on
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
-UPPER = re.compile(r'viewBox="[^"]*"([^>]* data-upper="(\S+ \S+ \S+ (\S+))"[^>]*>.*?)</svg>', re.DOTALL)  # of a machine: where it is lit
 MARKUP = re.compile(r"<[^>]*>")
+COLON = re.compile(r":((?:</span>)?)</p>\Z")
 ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
@@ -69,7 +69,7 @@ NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are 
 NAMED = 98  # most letters of a claim that is a title
 WIDTH, ROOM, LINE, CODE = 1136, 533, 46, 33  # pixels below a title; of a line of words, of code
 BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
-LETTERS, COLUMNS, LARGE = 62, 75, 60  # in a line of words, of code, of print that is large
+LETTERS, COLUMNS, BOUND = 62, 75, 60  # in a line of words, of code in full size, of a formula that is bound to what is behind it
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
 END = "\N{WORD JOINER}"  # of a formula, which a line does not part from what is behind it
@@ -77,7 +77,6 @@ ENDS = re.compile(rf'(<span class="math inline">(?:(?!<span class="math)[^{END}]
 WORDS = re.compile(r"<(?:p|li)>(.*?)</(?:p|li)>", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
 REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
-CLOSE = re.compile(r"[\w.]*=?\([^() ]+ [^()]{1,20}\)")  # a bracket that stays in one line
 HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
 NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
 STRUT = re.compile(r'class="katex-strut" style="height:([\d.]+)em')
@@ -118,7 +117,7 @@ class Slide:
     @property
     def body(self) -> str:
         """All that it shows: above it the slide that it has taken in, and at its right what is narrow."""
-        if any(map(_is_narrow, self.shown)) and not any(part.startswith("<pre>") for part in self.shown):
+        if any(map(_is_narrow, self.shown)) and not any(part.startswith("<pre style") for part in self.shown):
             parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
             return _beside(*("\n".join(part for part in parts if _is_narrow(part) is wanted) for wanted in (False, True)))
         return "\n".join([*([self.before.body] if self.before and self.before.body else []), *self.shown])
@@ -165,7 +164,7 @@ class Deck:
             for cell in cells:
                 (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
         title, *rest = self.slides
-        for before, slide in itertools.pairwise(rest):
+        for before, slide in pairwise(rest):
             if before.heading != slide.heading or before.kind != "idea":
                 continue
             apart = slide.kind in ("question", "alive") or (slide.title and REFERS.match(before.opening))
@@ -188,11 +187,17 @@ class Deck:
             self.slides.append(slide)
 
     def _add(self, kind: str, *shown: str, title: str = "", lead: str = "") -> Slide:
-        """Add a slide. `lead`: the words before it in the lesson; where they claim nothing alone, or have no room, they are said."""
+        """Add a slide.
+
+        `lead`: the words before it in the lesson, the title of a picture that has none; where they claim nothing alone
+        or have no room, they are said.
+        """
         slide = Slide(kind, self._heading, self._section, title, list(shown))
         if lead.endswith(":") and not LOOSE.match(lead) and not SHOWS.match(SENTENCE.split(lead)[-1]):
             words = self.html(re.sub(r"\ASo (.)", lambda found: found[1].upper(), lead))
-            if slide.tall + _tall(words) <= slide.room:
+            if kind == "picture" and not title and (named := _named(words)):
+                slide.title, lead = named, ""
+            elif slide.tall + _tall(words) <= slide.room:
                 slide.shown.insert(0, words)
         if not slide.shown[len(shown) :]:
             slide.said += [lead] * bool(lead)
@@ -343,11 +348,12 @@ class Deck:
         """Code below what leads to it, in as few slides as it needs; what goes on there has its class or function above it, in grey."""
         whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
         lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
-        lead = next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), lead)
+        title = _named(lead)
+        lead = "" if title else next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), lead)
         for part in _parts(code, ROOM - _tall(lead)):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
-            self._add("picture", lead, _program(part, *again))
+            self._add("picture", lead, _program(part, *again), title=title)
             lead, before = "", f"{before}\n{part}"
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
@@ -370,7 +376,7 @@ class Deck:
         def formula(latex: str, options: dict[str, Any]) -> str:
             if options["display_mode"] and not small:
                 return block(latex, self._typeset, {})
-            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small) + END * (len(latex) <= LARGE)
+            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small) + END * (len(latex) <= BOUND)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
@@ -561,27 +567,18 @@ def _later(html: str) -> str:
 
 
 def _pre(text: str, *again: str, kinds: dict[int, str] | None = None) -> str:
-    """Lines of code or print: one that is too long goes on further in, and short brackets are not broken.
+    """Lines of code or print, which are never broken, with how many letters the longest has: by it they may have to be smaller.
 
     `again`: lines that were seen. `kinds`: the colour of each letter that has one.
     """
-
-    def line(text: str, start: int, kind: str = "") -> str:
-        html, last, whole = "", "", [found.span() for found in CLOSE.finditer(text)]
-        for at, letter in enumerate(text):
-            now = (kinds or {}).get(start + at, "")
-            edges = "<i>" * any(at == a for a, _ in whole), "</i>" * any(at == b for _, b in whole)
-            if now != last or any(edges):
-                html += "</b>" * bool(last) + edges[1] + edges[0] + (f'<b class="{now}">' if now else "")
-            html, last = html + escape(letter), now
-        html += "</b>" * bool(last) + "</i>" * any(len(text) == b for _, b in whole)
-        return f'<span{kind} style="--in:{len(text) - len(text.lstrip())}">{html}</span>'
-
-    lines, start = [line(each, -9999, ' class="again"') for each in again], 0
-    for each in text.rstrip().split("\n"):
-        lines.append(line(each, start))
+    lines, start = text.rstrip().split("\n"), 0
+    shown = [f'<span class="again">{escape(each)}</span>' for each in again]
+    for each in lines:
+        runs = groupby(range(len(each)), lambda at: (kinds or {}).get(start + at, ""))  # noqa: B023
+        parts = ((kind, escape("".join(each[at] for at in run))) for kind, run in runs)
+        shown.append("<span>" + "".join(f'<b class="{kind}">{part}</b>' if kind else part for kind, part in parts) + "</span>")
         start += len(each) + 1
-    return f"<pre>{''.join(lines)}</pre>"
+    return f'<pre style="--columns:{max(map(len, [*again, *lines]))}">{"".join(shown)}</pre>'
 
 
 def _program(code: str, *again: str) -> str:
@@ -624,14 +621,20 @@ def _high(code: str) -> int:
     return _tall(_pre(code))
 
 
+def _named(words: str) -> str:
+    """What leads to a picture as its title, if it is one sentence that is short enough."""
+    said = COLON.sub(r"\1", words.strip().removeprefix("<p>"))
+    letters = _read_out(said)
+    return said if 0 < len(letters) <= NAMED and not SENTENCE.search(letters) else ""
+
+
 def _tall(html: str) -> int:
     """About how high code or paragraphs are, in pixels; an empty line of code is half as high as another."""
     if "<tr>" in html:
         rows = [max(len(_read_out(cell)) for cell in row.split("</t")) for row in html.split("<tr>")[1:]]
         return sum(ROW + LINE * (letters > CELL) for letters in rows)
     if "<pre" in html:
-        lines = [len(_read_out(line)) for line in LINES_OF.findall(html)]
-        return FRAME + round(sum(CODE * max(0.5, -(-line // COLUMNS)) for line in lines))
+        return FRAME + round(sum(CODE if line else CODE / 2 for line in LINES_OF.findall(html)))
     return _formula(html) + sum(-(-len(_read_out(text)) // LETTERS) * LINE + BETWEEN for text in WORDS.findall(html))
 
 
@@ -695,12 +698,10 @@ def _output(output: dict[str, Any]) -> str:
     """Return what a cell printed or drew as HTML; its figure in words is not for a screen."""
     if "text" in output:
         text = "".join(output["text"])
-        wide = " wide" if max(map(len, text.split("\n"))) > LARGE else ""
-        return _pre(text).replace("<pre>", f'<pre class="printed{wide}">', 1)
+        return _pre(text).replace("<pre", '<pre class="printed"', 1)
     data = output.get("data", {})
     if "text/html" in data:
         html = "".join(data["text/html"])
-        html = UPPER.sub(r'viewBox="\2"\1<rect y="\3" width="100%" height="100%" fill="var(--paper)"/></svg>', html)
         return "" if "<summary>Figure in words" in html else _without_sections(html)
     if "image/svg+xml" in data:
         words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.site.slides import Deck, _claimed, _code, _drawn, _halves, _high, _is_picture, _parts, _pre, _program, write_slides
+from attn_course.site.slides import Deck, _claimed, _code, _drawn, _halves, _high, _is_picture, _parts, _program, write_slides
 from tests.browser.notebook_page import open_page, required_browser
 
 ROOT = Path(__file__).parents[2]
@@ -13,6 +13,8 @@ CLEAR = """(() => {
     const box = (part) => document.querySelector(`section.present ${part}`).getBoundingClientRect();
     return box(".alv-verdict b").top - box(".alv-forms").bottom;
 })()"""
+NUMBERS = """Array.from(document.querySelectorAll('.present :is(.body, .attn-live > div > .alv-given, .alv-sides)'),
+    (one) => one.currentCSSZoom)"""
 LOOK = """() => {
     const slide = Reveal.getCurrentSlide(), body = slide.querySelector('.body');
     const words = document.createTreeWalker(body, NodeFilter.SHOW_TEXT), sizes = [];
@@ -21,7 +23,7 @@ LOOK = """() => {
         if (one.matches('.katex *, math *, svg *, sub, details *, script, style') || !word.data.trim() || !one.checkVisibility()) continue;
         sizes.push(parseFloat(getComputedStyle(one).fontSize) * one.currentCSSZoom);
     }
-    const middle = (one, side) => one.getBoundingClientRect()[side] - (143 + 678) / 2;
+    const middle = (one, side) => one.getBoundingClientRect()[side] - (body.getBoundingClientRect().top + 678) / 2;
     const inside = [...body.querySelectorAll(':not(.katex-mathml, .katex-mathml *, svg *)')];
     const plots = Array.from(body.querySelectorAll(':scope > img'), (one) => {
         const svg = decodeURIComponent(one.src), [, width, height] = svg.match(/viewBox="\\S+ \\S+ (\\S+) ([\\d.]+)"/);
@@ -85,7 +87,7 @@ def test_each_equation_picture_and_prediction_is_a_slide_with_the_idea_before_it
     assert "<div><svg></svg></div>" in picture.shown[0]  # a section would be a slide
     assert ["These count" in table.body, "<table>" in table.body] == [True, True]
     question, seen, *later = predicted.shown
-    assert re.sub("</?b[^>]*>", "", seen) == '<pre><span style="--in:0">print(1)</span></pre>'  # the words point at it
+    assert re.sub("</?b[^>]*>", "", seen) == '<pre style="--columns:8"><span>print(1)</span></pre>'  # the words point at it
     assert "<strong>Predict</strong>" in question
     assert ["42" in later[0], "Forty-two" in later[1]] == [True, True]
     assert all(part.startswith('<div class="fragment">') for part in (*later, spotted.shown[1]))
@@ -148,8 +150,8 @@ def test_a_wide_picture_stands_below_its_words_and_a_lone_sentence_above_its_cod
     _, wide, program = deck.slides
     assert wide.body.index("opens the section") < wide.body.index("<svg")
     assert program.body.endswith(
-        '<span style="--in:0"><b class="k">def</b> <b class="f">work</b>():</span><span style="--in:4">    x = <b class="m">1</b></span>'
-        '<span style="--in:0"></span><span style="--in:4">    <b class="k">return</b> x</span></pre>'
+        '<span><b class="k">def</b> <b class="f">work</b>():</span><span>    x = <b class="m">1</b></span>'
+        '<span></span><span>    <b class="k">return</b> x</span></pre>'
     )
     assert "one more" in "".join(program.notes)
 
@@ -170,7 +172,6 @@ def test_a_picture_whose_claim_is_the_title_has_words_that_name_what_they_are_ab
     assert [spotted.kind, spotted.heading, "It is less" in spotted.shown[1]] == ["question", "The head", True]
     lines = _code(cells[-1]).split("\n")
     assert [lines[0][:6], lines[1]] == ["# long", "one()"], "a remark stands above a line that is too long"
-    assert _pre("two(3, 4)") == '<pre><span style="--in:0"><i>two(3, 4)</i></span></pre>'
 
 
 PLOT = (
@@ -204,7 +205,7 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert 'data-viewBox="0 22.07 400 127.93"' in picture.body
     assert [part.body.count('<b class="f">f') for part in (first, second)] == [2, 2], "of the same height"
     assert second.body.strip().startswith(
-        '<pre><span class="again" style="--in:0">class C:</span><span style="--in:4">    <b class="k">def</b> <b class="f">f2</b>'
+        '<pre style="--columns:17"><span class="again">class C:</span><span>    <b class="k">def</b> <b class="f">f2</b>'
     )
     assert [machine.title, "figcaption" in machine.body, machine.said] == ["Keys answer", False, ["And more."]]
 
@@ -235,7 +236,7 @@ def test_what_came_out_and_leaves_no_room_for_its_answer_goes_with_it_to_the_nex
 
 def test_code_has_colours_and_a_long_table_becomes_two():
     assert _program('if x: "a"  # b') == (
-        '<pre><span style="--in:0"><b class="k">if</b> x: <b class="s">&quot;a&quot;</b>  <b class="c"># b</b></span></pre>'
+        '<pre style="--columns:14"><span><b class="k">if</b> x: <b class="s">&quot;a&quot;</b>  <b class="c"># b</b></span></pre>'
     )
     rows = [f"| {n} | $x$ |" for n in range(5)]
     assert _halves("\n".join(["| a | b |", "|---|---|", *rows]))[1] == "\n".join(["| a | b |", "|---|---|", *rows[3:]])
@@ -254,8 +255,9 @@ def test_no_slide_scrolls_or_is_drawn_smaller_and_all_have_one_room(lesson: str,
         for place in range(1, page.evaluate("Reveal.getTotalSlides()")):
             page.evaluate(f"Reveal.slide({place})")
             seen = page.evaluate(LOOK)
-            assert [seen["scrolls"], seen["spills"], seen["size"] >= 1, round(seen["top"])] == ["", False, True, 143], (place, seen)
-            assert set(seen["text"]) <= {34, 44, 54}, (place, seen)
+            assert [seen["scrolls"], seen["spills"], seen["size"] >= 1] == ["", False, True], (place, seen)
+            assert round(seen["top"]) == {"question": 36}.get(seen["kind"], 143) or seen["kind"] == "alive", "a question is its own title"
+            assert set(seen["text"]) <= {34, 42, 44, 54}, (place, seen)
             assert seen["off"] <= 4, (place, seen, "words alone, and a question with what came out, stand in the middle")
             assert seen["hints"] == (seen["kind"] == "question"), "an empty frame says that an answer comes"
             title = page.evaluate("document.querySelector('.present h2').textContent")
@@ -279,12 +281,13 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         assert faults == []
         assert [slide.heading for slide in deck.slides if "data-" in slide.heading] == []
         assert min(one["size"] for one in seen) > 0.7
-        assert {size for one in seen for size in one["text"]} == {34, 44, 54}, "of words, of those above a print, and of a sentence alone"
+        assert {size for one in seen for size in one["text"]} <= {34, 42, 44, 54}, "one for each kind of words"
         assert min(one["margin"] for one in seen) >= 8, "the bar of a question stands clear of the arrow"
-        assert {size for one in seen for size in one["code"]} <= set(range(24, 31))
+        assert {size for one in seen for size in one["code"]} <= set(range(20, 31)), "a line of 88 letters is not broken"
         assert min(one["plot"] for one in seen) >= 18
         assert min(one["letters"] for one in seen) >= 16  # the last row reads them
-        assert len({round(one["top"]) for one in seen[1:]}) == 1  # what is shown has the same room on every slide
+        rooms = {(one["kind"], round(one["top"])) for one in seen[1:] if one["kind"] != "alive"}
+        assert len(rooms) == len(dict(rooms)), "what is shown has the same room on every slide of its kind"
         assert max(one["off"] for one in seen[1:]) <= 4, "a question stands in the middle of it"
         asked = [one["open"] for one in seen if one["kind"] == "question"]
         assert [False, False] in asked
@@ -295,9 +298,12 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         for place, slide in enumerate(deck.slides):
             if slide.kind == "alive":
                 page.evaluate(f"Reveal.slide({place})")
-                page.locator("section.present [data-mistake]").last.click()
-                page.wait_for_timeout(50)
-                assert page.evaluate(LOOK)["bottom"] <= 720, slide.heading
+                sizes = page.evaluate(NUMBERS)
+                for mistake in page.locator("section.present [data-mistake]").all():
+                    mistake.click()
+                    page.wait_for_timeout(50)
+                    assert page.evaluate(LOOK)["bottom"] <= 720, slide.heading
+                    assert page.evaluate(NUMBERS) == sizes, f"nothing shrinks when a mistake is pressed: {slide.heading}"
                 assert page.evaluate(CLEAR) >= 10, f"the verdict stands clear of the buttons: {slide.heading}"
         page.keyboard.press("d")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)", "in a dark room"

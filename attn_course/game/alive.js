@@ -118,14 +118,14 @@ const based = (life, key) => {
 };
 
 // ---- The card
-const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt math".split(" "), WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>'];
-const typeset = (text) => text.replace(/[\u0100-\u0121]/g, (letter) => {
+const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt math".split(" "), WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>', '<mo lspace="0" rspace="0">'];
+const typeset = (text) => text.replace(/[\u0100-\u0122]/g, (letter) => {
   const code = letter.charCodeAt(0) - 256;
   return WHOLE[code - 2 * TAGS.length] ?? `<${code % 2 ? "/" : ""}${TAGS[code >> 1]}>`;
 });
 const cell = (value) => {
   const size = Math.abs(value);
-  return size < 1e-12 ? "0" : size < 5e-4 ? value.toExponential(0).replace(/-/g, "−") : shown(value);
+  return size < 1e-12 ? "0" : size < 5e-4 ? value.toExponential(0).replace(/-/g, "−") : shown(+value.toFixed(3)); // three decimals, as all of a table
 };
 // The numbers of an entry on all sides: with more digits where two that differ would look the same.
 const cells = (values, links) => {
@@ -150,7 +150,8 @@ const start = (root) => {
     const line = sign.parentNode, rest = line.cloneNode();
     while (sign.nextSibling) rest.append(sign.nextSibling);
     rest.prepend(sign);
-    for (const side of "lr") sign.setAttribute(`${side}space`, ".28em"); // which the first sign of a formula has not
+    sign.setAttribute("lspace", /[FPTVWY]$/.test(line.textContent) ? ".42em" : ".28em"); // these lean towards it
+    sign.setAttribute("rspace", ".28em"); // which the first sign of a formula has not
     line.after(rest);
   }
   // What is still too wide for a phone is smaller there, and only then scrolls.

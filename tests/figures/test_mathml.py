@@ -9,7 +9,13 @@ from attn_course.figures.mathml import mathml
 
 
 def inside(latex: str) -> str:
-    return mathml(latex, display=False).removeprefix("<math>").removesuffix("</math>").replace(' stretchy="false"', "").replace(' lspace="0" rspace="0"', " small")
+    return (
+        mathml(latex, display=False)
+        .removeprefix("<math>")
+        .removesuffix("</math>")
+        .replace(' stretchy="false"', "")
+        .replace(' lspace="0" rspace="0"', " small")
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def environment() -> Environment:
 def coloured(code: str) -> str:
     """Return an answer as HTML in which all that it quotes is escaped, with the number of each line as error messages give it.
 
-    A line that is too long goes on further in. What nbgrader reads, the markers around an answer, and empty lines at its ends are
-    left out.
+    A line that is too long goes on further in. What nbgrader reads, the markers around an answer, is empty, and empty lines at its
+    ends are left out.
 
     >>> coloured("if a < 1:\\n    b = 'c'")
     '<span class="line" data-number="1" style="--inside: 0ch"><i class="word">if</i> a &lt; <i class="number">1</i>:\\n</span>\
@@ -68,7 +68,7 @@ def coloured(code: str) -> str:
         parts += [escape(code[at : found.start()]), "\n".join(pieces)]
         at = found.end()
     shown = "".join([*parts, escape(code[at:])]).split("\n")
-    lines = [line for line in enumerate(zip(code.split("\n"), shown, strict=True), 1) if not _MARKER.match(line[1][0])]
+    lines = [(n, ("", "") if _MARKER.match(pair[0]) else pair) for n, pair in enumerate(zip(code.split("\n"), shown, strict=True), 1)]
     while lines and not lines[-1][1][0].strip():
         lines.pop()
     first = next((place for place, (_, (plain, _)) in enumerate(lines) if plain.strip()), 0)

@@ -106,7 +106,7 @@ class _Reader:
                 upper.append(self.argument())
         if not lower and not upper:
             return base
-        rows = [_row(part) for part in (lower, upper) if part]
+        rows = [_row(part).replace("<mo>", '<mo lspace="0" rspace="0">') for part in (lower, upper) if part]  # small signs stand close
         kind = {(True, True): "subsup", (True, False): "sub", (False, True): "sup"}[bool(lower), bool(upper)]
         kind = kind.replace("sub", "under").replace("sup", "over") if below else kind
         return f"<m{kind}>{base}{''.join(rows)}</m{kind}>"

@@ -41,17 +41,17 @@ def squeezed(figure: Figure) -> str:
 
 
 def _stack(figure: Figure, panels: Sequence[Axes], rows: int, columns: int) -> None:
-    """Put the panels into another grid; names and numbers, and what they are where this is the same for all, go to its left and below."""
+    """Put the panels into another grid; names and numbers, and what they are, go to its left and below each."""
     grid = figure.add_gridspec(rows, columns)
     upright, level = ({axis.label.get_text() for axis in axes} - {""} for axes in zip(*((p.yaxis, p.xaxis) for p in panels), strict=True))
     for at, panel in enumerate(panels):
-        first, last = at % columns == 0, at + columns >= len(panels)
+        first = at % columns == 0
         panel.set_subplotspec(grid[at // columns, at % columns])
         panel.tick_params(labelleft=first or panel.yaxis.get_tick_params()["labelleft"], labelbottom=True)
         if len(upright) == 1:
             panel.yaxis.label.set_text(min(upright) if first else "")
         if len(level) == 1:
-            panel.xaxis.label.set_text(min(level) if last else "")
+            panel.xaxis.label.set_text(min(level))
 
 
 def _can_be_read(figure: Figure, panels: Sequence[Axes]) -> bool:

@@ -118,14 +118,14 @@ const based = (life, key) => {
 };
 
 // ---- The card
-const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt math".split(" "), WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>'];
-const typeset = (text) => text.replace(/[\u0100-\u0121]/g, (letter) => {
+const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt math".split(" "), WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>', '<mo lspace="0" rspace="0">'];
+const typeset = (text) => text.replace(/[\u0100-\u0122]/g, (letter) => {
   const code = letter.charCodeAt(0) - 256;
   return WHOLE[code - 2 * TAGS.length] ?? `<${code % 2 ? "/" : ""}${TAGS[code >> 1]}>`;
 });
 const cell = (value) => {
   const size = Math.abs(value);
-  return size < 1e-12 ? "0" : size < 5e-4 ? value.toExponential(0).replace(/-/g, "−") : shown(value);
+  return size < 1e-12 ? "0" : size < 5e-4 ? value.toExponential(0).replace(/-/g, "−") : shown(+value.toFixed(3)); // three decimals, as all of a table
 };
 // The numbers of an entry on all sides: with more digits where two that differ would look the same.
 const cells = (values, links) => {
@@ -137,7 +137,7 @@ const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt
 // A table has as many decimals everywhere as where it has most, but for what is 0.
 const evened = (markup) => {
   const digits = Math.min(3, Math.max(0, ...[...markup.matchAll(/>−?\d+\.(\d+)<\/td>/g)].map((found) => found[1].length)));
-  return markup.replace(/>(−?)(\d+(?:\.\d+)?)<\/td>/g, (all, sign, size) => (Number(size) && (size.split(".")[1] ?? "").length < digits ? `>${sign}${Number(size).toFixed(digits)}</td>` : all));
+  return markup.replace(/>(−?)(\d+(?:\.\d+)?)<\/td>/g, (all, sign, size) => (+size && (size.split(".")[1] ?? "").length < digits ? `>${sign}${(+size).toFixed(digits)}</td>` : all));
 };
 const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${evened(rows.map((row) => `<tr>${row.join("")}</tr>`).join(""))}</tbody></table>`;
 const start = (root) => {
@@ -150,7 +150,8 @@ const start = (root) => {
     const line = sign.parentNode, rest = line.cloneNode();
     while (sign.nextSibling) rest.append(sign.nextSibling);
     rest.prepend(sign);
-    for (const side of "lr") sign.setAttribute(`${side}space`, ".28em"); // which the first sign of a formula has not
+    // the first sign of a formula has no space of its own, and some letters lean towards it
+    for (const side of "lr") sign.setAttribute(`${side}space`, side < "m" && /[FPTVWY]$/.test(line.textContent) ? ".42em" : ".28em");
     line.after(rest);
   }
   // What is still too wide for a phone is smaller there, and only then scrolls.
@@ -158,8 +159,8 @@ const start = (root) => {
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",
-    none: " It shows on all numbers that were tried.",
-    nearly: " None that were tried hide it; very large ones do, by rounding.",
+    none: " It shows on all numbers tried.",
+    nearly: " None tried hide it; very large ones do, by rounding.",
   };
   const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };
   const searches = {};
@@ -235,8 +236,8 @@ const start = (root) => {
   const verdict = (wrong, found, right) => {
     const { all, fail, defined } = counted(found), own = counted(right);
     const word = found.every(({ chain }) => chain.signs.every((sign) => sign === "equal")) ? "differ" : "fail";
-    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that is none, or some are too large."];
-    if (own.fail) return ["lost", `On these numbers the printed equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
+    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or logarithm that is none, or overflows."];
+    if (own.fail) return ["lost", `On these numbers the equation does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
     if (!wrong) return ["held", `<b>${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}.</b>`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
@@ -257,7 +258,7 @@ const start = (root) => {
     const wrong = form && life.forms[form];
     [...formulas.children].forEach((one, k) => (one.style.visibility = k === form ? "" : "hidden")); // and takes its room, so that nothing moves
     formulas.classList.toggle("alv-wrong", Boolean(wrong));
-    for (const button of all("[data-form]")) button.setAttribute("aria-pressed", Number(button.dataset.form) === form);
+    for (const button of all("[data-form]")) button.setAttribute("aria-pressed", +button.dataset.form === form);
     find("named").textContent = wrong ? "Not the equation" : ""; // what it is, says the button
     let $, right, found, problem = wrong?.problem;
     try {
@@ -330,7 +331,7 @@ const start = (root) => {
 
   const change = (control, text, typing) => {
     const [key, ...places] = control.dataset.at.split(","), one = life.inputs.find((input) => input.key === key);
-    const typed = text.trim().replace("−", "-").replace(",", "."), value = /^[-+]?(\d+\.?\d*|\.\d+)$/.test(typed) ? Number(typed) : NaN;
+    const typed = text.trim().replace("−", "-").replace(",", "."), value = /^[-+]?(\d+\.?\d*|\.\d+)$/.test(typed) ? +typed : NaN;
     const wants = { whole: ["a whole number, 1 or more", Number.isInteger(value) && value > 0 && value <= 1e6], share: ["a number between 0 and 1", value >= 0 && value <= 1], positive: ["a number above 0", value > 0] }[one.kind] ?? ["a number, such as 0.5 or −2", true];
     if (!Number.isFinite(value) || !wants[1]) {
       if (typing) return false;
@@ -378,7 +379,7 @@ const start = (root) => {
       change(member, member.getAttribute("aria-pressed") === "true" ? "0" : "1");
       draw(true, `[data-at="${member.dataset.at}"]`);
     } else if (button) {
-      form = Number(button.dataset.form);
+      form = +button.dataset.form;
       draw(false);
     } else if (others) {
       Object.assign(values, structuredClone(others));

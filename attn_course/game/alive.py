@@ -34,11 +34,11 @@ SHORT = 36  # characters of a side that stands above its table, if it is one lin
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
 <div class="alv-top">
-<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">Try a mistake: {buttons}</div>
+<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{printed} Try a mistake: {mistakes}</div>
 <div class="alv-now"><p class="alv-named"></p><div class="alv-formula"></div>
 <div class="alv-said"><p class="alv-verdict" role="status"></p>
 <div class="attn-buttons"><button type="button" class="alv-some">Show such numbers</button>
-<button type="button" class="alv-again">Back to the first numbers</button></div></div></div>
+<button type="button" class="alv-again">Back to the start</button></div></div></div>
 </div>
 <div class="alv-given"><div class="alv-inputs"></div></div>
 <details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
@@ -87,11 +87,11 @@ def alt(life: Life) -> str:
 def card(life: Life) -> str:
     """Return the card as one piece of HTML that needs nothing beside it."""
     label = life.equation.label
-    buttons = "".join(
+    printed, *mistakes = (
         f'<button type="button" data-form="{place}"{" data-mistake" * bool(form.name)}>{_button(form)}</button>'
-        for place, form in sorted(enumerate(life.forms), key=lambda one: one[0] == 0)
+        for place, form in enumerate(life.forms)
     )
-    controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)
+    controls = CONTROLS.format(title=escape(title(life.equation)), printed=printed, mistakes="".join(mistakes))
     source = javascript(life)
     algebra, rare, engine = (part.read_text(encoding="utf-8") for part in (ALGEBRA, MORE, HERE / "alive.js"))
     first, *blocks = rare.split("\n\n")
@@ -110,7 +110,7 @@ def _button(form: Form) -> str:
 
 # ---- The life of an equation as JavaScript
 TAGS = re.findall('TAGS = "(.+?)"', (HERE / "alive.js").read_text(encoding="utf-8"))[0].split()
-WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>']
+WHOLE = ['<mo stretchy="false">', '<mspace width="0.17em"/>', '<mo lspace="0" rspace="0">']
 PACKED = {f"<{'/' * closing}{tag}>": chr(0x100 + 2 * place + closing) for place, tag in enumerate(TAGS) for closing in (0, 1)}
 PACKED |= {tag: chr(0x100 + 2 * len(TAGS) + place) for place, tag in enumerate(WHOLE)}
 TAG = re.compile("|".join(PACKED))

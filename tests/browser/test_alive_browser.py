@@ -182,7 +182,7 @@ MOUNTED = """([labels, CONTROLS]) => labels.flatMap((label) => {
 
 @pytest.mark.browser
 def test_every_card_opens_holds_and_says_what_each_number_is_made_of(page: Page, lives: tuple[dict[str, Life], dict[str, str]]):
-    assert page.evaluate(MOUNTED, [list(lives[0]), room.CONTROLS.format(title="", buttons="")]) == []
+    assert page.evaluate(MOUNTED, [list(lives[0]), room.CONTROLS.format(title="", printed="", mistakes="")]) == []
 
 
 SHOWN = """(labels) => labels.map((label) => LIVES[label].forms.slice(1).map((form) => {

@@ -9,19 +9,25 @@ from attn_course.figures.mathml import mathml
 
 
 def inside(latex: str) -> str:
-    return mathml(latex, display=False).removeprefix("<math>").removesuffix("</math>").replace(' stretchy="false"', "")
+    return (
+        mathml(latex, display=False)
+        .removeprefix("<math>")
+        .removesuffix("</math>")
+        .replace(' stretchy="false"', "")
+        .replace(' lspace="0" rspace="0"', " small")
+    )
 
 
 @pytest.mark.parametrize(
     ("latex", "found"),
     [
         (r"\frac{a}{b_i}", "<mfrac><mi>a</mi><msub><mi>b</mi><mi>i</mi></msub></mfrac>"),
-        (r"x'_{ij}", "<msubsup><mi>x</mi><mrow><mi>i</mi><mi>j</mi></mrow><mo>′</mo></msubsup>"),
+        (r"x'_{ij}", "<msubsup><mi>x</mi><mrow><mi>i</mi><mi>j</mi></mrow><mo small>′</mo></msubsup>"),
         (r"\sqrt{d_k} - 0.5", "<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt><mo>−</mo><mn>0.5</mn>"),
         (r"\mathrm{softmax}(S)", "<mi>softmax</mi><mo>(</mo><mi>S</mi><mo>)</mo>"),
         (r"\text{if } a < b", "<mi>if </mi><mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
         (r"\bar{x} \in \mathbb{R}", '<mover accent="true"><mi>x</mi><mo stretchy="false">¯</mo></mover><mo>∈</mo><mi>ℝ</mi>'),
-        (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo>−</mo><mi mathvariant="normal">⊤</mi></mrow></msup>'),
+        (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo small>−</mo><mi mathvariant="normal">⊤</mi></mrow></msup>'),
         (r"\bigl( \beta \bigr)_i", '<msub><mrow><mo stretchy="true">(</mo><mi>β</mi><mo stretchy="true">)</mo></mrow><mi>i</mi></msub>'),
     ],
 )

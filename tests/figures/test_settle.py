@@ -48,7 +48,7 @@ def test_on_a_phone_three_panels_are_stacked_and_keep_their_labels(shown):
     narrow = shown.picture.narrow
     width, height = (int(re.search(rf'{side}="(\d+)"', narrow)[1]) for side in ("width", "height"))
     assert (width, height > width) == (403, True)
-    assert (narrow.count("how far"), narrow.count("the step")) == (2, 2), "at the left of both rows, and below both columns"
+    assert (narrow.count("how far"), narrow.count("the step")) == (2, 3), "at the left of both rows, and below each"
 
 
 def test_of_several_bars_each_has_its_name_in_the_first_group_and_no_legend(settled):

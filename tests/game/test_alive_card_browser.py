@@ -218,7 +218,7 @@ def test_a_question_is_asked_only_where_it_has_an_answer(page: Page):
     mistake(page, "normalised over the queries")
     expect(page.locator(f"{WEIGHTS} .alv-verdict")).to_contain_text("Can you find")
     mistake(page, "divided by lse", "log-softmax")  # of scores whose lse is 1 there are none among whole numbers
-    expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("It shows on all numbers that were tried")
+    expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("It shows on all numbers tried")
     assert page.locator(f"{of('log-softmax')} .alv-some").get_attribute("aria-disabled") == "true"
     mistake(page, "tanh(q + k) itself", "additive-score")
     assert text(page, "verdict", "additive-score") == "This form never fits: left is a number, right is a column (3 x 1)."

@@ -25,20 +25,19 @@ def circuit(words: Sequence[str], found: int) -> None:
 
     `words`: the text. `found`: the place of the word that is copied, from 0.
     """
-    drawing = Diagram("circuit", 656, 280)
-    left = 112.0  # room for names
-    step = (648 - left) / len(words)
-    at = [left + step * (place + 0.5) for place in range(len(words))]
+    drawing = Diagram("circuit", 412, 280)
+    step = 412 / len(words)
+    at = [step * (place + 0.5) for place in range(len(words))]
     for place, word in enumerate(words):
-        box = drawing.box(Area(at[place], 246, step - 16, 34), word)
+        box = drawing.box(Area(at[place], 246, step - 10, 34), word)
         if place:
-            note = drawing.box(Area(at[place], 156, step - 16, 34), words[place - 1], role="key", lit=place == found)
+            note = drawing.box(Area(at[place], 156, step - 10, 34), words[place - 1], role="key", lit=place == found)
             drawing.arrow((at[place - 1], box.top[1]), (at[place], note.bottom[1]), lit=place == found)
-    for y, name in ((251, "words"), (153, "first head:"), (171, "word before"), (73, "second head:"), (91, "matches"), (31, "copies")):
-        drawing.text((52, y), name)
-    query = drawing.box(Area(at[-1], 84, step - 16, 34), f"{words[-1]} ?", role="query")
+    for y, name in ((153, "first head:"), (171, "one back"), (73, "second head:"), (91, "matches"), (31, "copies")):
+        drawing.text((4, y), name, anchor="start")
+    query = drawing.box(Area(at[-1], 84, step - 10, 34), f"{words[-1]} ?", role="query")
     drawing.arrow(query.left, (at[found], 84), (at[found], note.top[1]))
-    answer = drawing.box(Area(at[-1], 26, step - 16, 34), words[found], role="value")
+    answer = drawing.box(Area(at[-1], 26, step - 10, 34), words[found], role="value")
     drawing.arrow(query.top, answer.bottom)
     told = (
         "The first head writes into each position which word came before. The last word looks for its own name in these notes, "

@@ -19,16 +19,18 @@ CARDS = Path(__file__).parent / "explorables"
 
 def leads(scores: Mapping[str, int]) -> None:
     """Show that leads add up while their factors multiply: three tokens by their scores, the lowest first."""
-    drawing = Diagram("leads", 396, 218)
+    drawing = Diagram("leads", 396, 234)
     low, middle, high = scores.values()
-    places = [Area(48 + 300 * (score - low) / (high - low), 109, 94, 34) for score in scores.values()]
+    places = [Area(39 + 318 * (score - low) / (high - low), 117, 76, 46) for score in scores.values()]
     for place, (token, score) in zip(places, scores.items(), strict=True):
-        drawing.box(place, f"{token}: {score}".replace("-", "−"))
-    pairs = ((0, 1, 14, 40, middle - low), (1, 2, 14, 40, high - middle), (0, 2, -14, 78, high - low))
+        drawing.box(place)
+        drawing.text((place.x, place.y - 4), token)
+        drawing.text((place.x, place.y + 14), f"{score}".replace("-", "−"))
+    pairs = ((0, 1, 12, 46, middle - low), (1, 2, 12, 46, high - middle), (0, 2, -12, 86, high - low))
     for start, end, aside, away, lead in pairs:
         left, right = places[start].x + aside, places[end].x - aside
         for side, role, below, text in ((-1, "scores", -7, f"{lead}"), (1, "weights", 19, f"× f({lead})")):
-            edge, far = 109 + 17 * side, 109 + away * side
+            edge, far = 117 + 23 * side, 117 + away * side
             drawing.arrow((left, edge), (left, far), (right, far), (right, edge), role=role, lit=False)
             drawing.text(((left + right) / 2, far + below), text, symbol=True)
     first, second, both = (lead for *_, lead in pairs)

@@ -50,6 +50,7 @@ function start(root) {
     const scores = sliders.map((slider) => Number(slider.value) + shift());
     const shown = describe(scores, temperature());
     sliders.forEach((slider, i) => showBeside(slider, decimal(scores[i], 1)));
+    one("[data-added]").hidden = !shift();
     showBeside(dial, temperature());
     all(".attn-fill").forEach((fill, i) => fill.style.setProperty("--attn-share", shown.weights[i]));
     all("[data-weight]").forEach((text, i) => (text.textContent = decimal(shown.weights[i], 3)));

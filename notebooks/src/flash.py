@@ -495,7 +495,7 @@ verify_lesson("flash")
 # | what | formula |
 # |---|---|
 # | one block more, {eq}`tiled-attention-update` | {key}`tiled-attention-update` |
-# | bytes moved, without a mask, unless all keys fit in, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` |
+# | bytes moved, without a mask, unless all keys and values fit in, {eq}`tiled-attention-bytes` | {key}`tiled-attention-bytes` |
 # | finished parts, {eq}`merge-of-finished-outputs` | {key}`merge-of-finished-outputs` |
 # | backward | $p_{ij} = e^{s_{ij} - L_i}$ and $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$, where $\delta_i = dO_i \cdot z_i$ |
 

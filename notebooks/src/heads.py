@@ -163,15 +163,16 @@ figures.mixture_explorable()
 # To tell the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads can, as
 # each has its own weights.
 #
-# Ours change a little with the colours, and might escape the proof if the lead followed them. Does the same place always lead?
+# Ours change a little with the colours, so the proof does not bind it. Does the same place always lead?
 
 # %% id="why-vary"
 leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, and its poor answers show that our head has found no way out. Two heads **return several things separately**,
-# ready for a linear map. (A small network behind one head can do more: see the first deeper section.)
+# It nearly always does. That alone proves nothing, as the sum of the two weights changes, too; but the poor answers show that our head
+# has found no way out. Two heads **return several things separately**, ready for a linear map. (A small network behind one head can do
+# more: see the first deeper section.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns

@@ -25,8 +25,8 @@ for text in (begun, "Our new teacher has come. Everybody likes Brumela"):
         print(f"{chance:.2f} for {token!r} after: {text}")
 
 # %% [markdown] id="name-answer"
-# *Qu* begins *Quistok*. The model cannot know the name from training: it read it once, a few words ago. Without it, the
-# model expects a full stop.
+# *Qu* begins *Quistok*. The model can hardly know the name from training: it read it once, a few words ago. Without it, the model expects
+# a full stop.
 #
 # **Bet:** how few of its 270 heads must we silence until *Qu* no longer comes first?
 
@@ -68,7 +68,8 @@ check("scores-of-matching-head", my_match)
 # ```
 
 # %% [markdown] id="rule-predict"
-# The head takes a causal softmax of 20 times these scores, so that matches get nearly all of the weight, and mixes the words:
+# The head takes a causal softmax of 20 times these scores, so that matches, if there are any, share nearly all of the weight, and mixes
+# the words:
 
 # %% id="rule-code"
 from attn_course.lessons.induction import tasks_turns as ours
@@ -164,9 +165,9 @@ check("induction-score-of-maps", my_score)
 # %% [markdown] id="arrive"
 # ## Watch it arrive
 #
-# Does training find this way? Our model is that of lesson {lesson}`transformer` without hidden units: two layers of four heads. It knows
-# 32 words. A training text repeats a piece of random words until it has 48. The length of the piece, 8 to 24, is drawn for each text, so
-# to look a fixed number of places back helps little.
+# Does training find it? Our model has two layers of four heads, like those of lesson {lesson}`transformer` but without hidden
+# units, and with keys and values for each head. It knows 32 words. A training text repeats a piece of random words until it has 48. The
+# length of the piece, 8 to 24, is drawn for each text, so to look a fixed number of places back helps little.
 #
 # A test text is 16 different words, twice. We measure how many of the last 15 are right (the first word of the second round cannot be
 # known), each first-layer head's mean weight on the word before, and the induction scores of the second layer:
@@ -304,11 +305,11 @@ for role in ("query", "key", "value"):
     print(f"{role:5} reads X: score {found}, right {right}")
 
 # %% [markdown] id="cause-answer" tags=["answer"]
-# If its keys read $X$, the second layer has no induction head left, and copies no better than a single layer. Values do not tell a head
+# If its keys read $X$, the second layer has no induction head left, and copies hardly better than a single layer. Values do not tell a head
 # where to look, and need only their own word. So training has found K-composition by itself.
 #
 # If the queries read $X$, the largest score even rises. This is due to the norm, which divides $X$ by a smaller number than $X_1$: with
-# the number of $X_1$, the largest scores are 0.89, 0.87 and 0.60.
+# the number of $X_1$, the largest scores are 0.89, 0.87 and 0.60. So the queries need the notes little or not at all.
 
 # %% [markdown] id="real"
 # ## In a real model
@@ -357,9 +358,9 @@ for name, shares in right.items():
     print(f"without {name:31} {shares.min():.2f} to {shares.max():.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the eight, no token is copied; without eight others of their layers (the mean of three sets), at least 48 % are. Without head 0
-# of layer 16, at most 12 % are; without three others that look one back, at least 49 %. So here copying hangs on this one head, and on
-# the eight together. Whether each of the eight is needed, this does not show.
+# Without the eight, no token is copied; without eight others of their layers, at least 48 % are, on average of three sets. Without head 0
+# of layer 16, at most 12 % are; without three others that look one back, in earlier layers, at least 49 %. So here copying hangs on this
+# one head, and on the eight together. Whether each of the eight is needed, this does not show.
 
 # %% [markdown] id="last"
 # ## Switch it off
@@ -406,7 +407,7 @@ figures.missed(HEADS_OF_NAME.load().results[0])  # a point for each head
 
 # %% [markdown] id="recipe"
 # Now invent a name, put it into the cell above with `range(30)`, and see which heads it needs. (Some names the model does not
-# complete even with all heads. Then every head is printed.)
+# complete even with all heads. Then nearly every head is printed.)
 
 # %% [markdown] id="limits"
 # **Limits.** All six names stand in the same sentence. Silencing a head takes away *all* that it does. Olsson et al. (2022) argue that much
@@ -447,7 +448,7 @@ verify_lesson("induction")
 # ## Summary
 #
 # - To copy is to find a place right after an earlier occurrence of the word you stand at, and to say the word that is there.
-# - A head of the first layer cannot: its key does not know the word before. But it can write this word into the place, and a later head reads
+# - A head of the first layer cannot give such scores: its key does not know the word before. But it can write this word into the place, and a later head reads
 #   it with its keys.
 #
 # So our small model copies with two kinds of heads in a row, which arrive together. In SmolLM2 the copying of random tokens hangs on such

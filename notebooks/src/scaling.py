@@ -49,10 +49,10 @@ figures.machine()
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
 #
-# In 1905 Karl Pearson asked the readers of *Nature* for help. A man walks $n$ stretches, each in a random direction. How far from his start
-# does he end? A week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions largely undo each
-# other. (The best single bet, Pearson joked, is the spot where one left the drunkard.) A dot product $q_1 k_1 + q_2 k_2 + \ldots$ is
-# such a walk, on a line.
+# In 1905 Karl Pearson asked the readers of *Nature* for help. A man walks $n$ equal stretches, each in a random direction. How far from
+# his start does he end? A week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions
+# largely undo each other. (The best single bet, Pearson joked, is the spot where one left the drunkard.) A dot product
+# $q_1 k_1 + q_2 k_2 + \ldots$ is such a walk, on a line.
 
 # %% [markdown] id="coins"
 # **By hand.** Let $q = (1, 1, 1)$, and let the key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
@@ -65,7 +65,7 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same:
+# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same if they are wide:
 
 # %% id="usual-code"
 import numpy as np
@@ -210,8 +210,8 @@ print("with the root: steps", *trial(8))
 print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
-# On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had its
-# best one, and one between the smallest and the largest was always among the best.
+# On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had the
+# best of eight, and one between the smallest and the largest was always among the best.
 #
 # Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small
 # are they?
@@ -293,8 +293,9 @@ for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
     print(f"{name}: mean {np.mean(trial(1, bounded(bound))):.1f}")
 
 # %% [markdown] id="culprit-seen"
-# Lifting alone does most of it, and hushing alone next to nothing. So the suspect was half guilty: gradients cost steps when they are
-# small *beside others*. **In this trial, on a single task, most of what the root does is to make every query heard.**
+# Lifting alone does most of it, and hushing alone little. So the suspect was half guilty: gradients cost steps when they are small
+# *beside others*. **In this trial, on a single task, it is enough to make every query heard to win back most of what the root wins.** (It
+# may not be the only way: the root also changes the directions of the gradients.)
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root

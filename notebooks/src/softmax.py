@@ -60,9 +60,9 @@ for name, amount_of in ways.items():
 # With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Try
 # $2^z$ and $(z + 9)^2$ in `ways`.
 #
-# Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount come from its score
-# alone, as here. Subtract $z_j$ from all scores, and the ratio of two weights stays, but the scores are now $x = z_i - z_j$ and 0. So it
-# depends only on the lead $x$. It is $f(x)$, with one positive function $f$ for all pairs:
+# Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount come from its score alone, by
+# one rule for all tokens, as here. Subtract $z_j$ from all scores, and the ratio of two weights stays, but the scores are now
+# $x = z_i - z_j$ and 0. So it depends only on the lead $x$. It is $f(x)$, with one positive function $f$ for all pairs:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -274,7 +274,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
-# (The first score, with its weight near 1, is no faster. All slopes sum to 0, so it only gets what the others give.)
+# (The first score, with its weight near 1, is hardly faster. All slopes sum to 0, so it gets what the two others give, $3\varepsilon$.)
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -346,9 +346,9 @@ figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows
 # <details><summary>Answer</summary>
 #
 # It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
-# only the logarithm has this slope, so you have found cross-entropy. Other powers
-# come near: `-truth / s**1.1` keeps the bet, too, with 1, 3 and 3 steps. But 0.9 needs 13 steps from 12, and 1.5 throws the third score to
-# 403. Only at the power 1 does the weight cancel, whatever the lead.
+# only the logarithm has this slope, so you have found cross-entropy. Other powers can keep the bet, too: `-truth / s**1.1` with 1, 3 and
+# 3 steps, and 0.9 if its steps are doubled. But 1.5 throws the third score to 403, and only at the power 1 does the weight cancel,
+# whatever the lead.
 #
 # </details>
 

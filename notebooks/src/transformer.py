@@ -31,8 +31,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="floor"
 # All $S=10752$ stories are equally likely. First, the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the
-# mean $p_i$. Second, a model that reads only earlier words shares out 1 after any beginning, and so among all texts of 28 words. So the
-# $p_i$ sum to at most 1, and their mean is at most $1/S$:
+# mean $p_i$. Second, a fixed model that reads only earlier words of a story shares out 1 among all texts of 28 words. So the $p_i$ sum to
+# at most 1, and their mean is at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
@@ -50,8 +50,8 @@ figures.machine()
 
 # %% [markdown] id="stream-why"
 # Why *add*? What an earlier part wrote then stays in the stream unless a later one takes it away, and none has to copy it. We also tried
-# parts that *replace* what they read: trained for 300 steps, six blocks of them still knew only how often each word occurs (section
-# {section}`deep`).
+# parts that *replace* what they read: trained for 300 steps, two blocks of them learned, but six still knew only how often each word
+# occurs (section {section}`deep`).
 
 # %% [markdown] id="stream-sum"
 # The *residual stream* has a row of $d$ numbers for each word. It starts as $X_0$, the rows of the words in a table. Then come $L$
@@ -283,7 +283,7 @@ for helper, suspect in suspects:
 
 # %% [markdown] id="suspects-answer" tags=["answer"]
 # It finds the first one. With places from 0, a word that comes alone is not turned, so the scores do not tell how far apart words stand.
-# Row 0 is right all the same, because a single key gets all the weight.
+# Row 0 is right all the same, because nothing is kept yet.
 #
 # The second one passes: its mask is a single 1, which PyTorch spreads over all keys. A single new word may see them all and needs no mask,
 # so reading one by one cannot show this mistake. Now write `one_by_one(five, 2)` in the loop: the mask is $2 \times 2$ for $2 \times 4$
@@ -500,7 +500,7 @@ print(len(untrue), "untrue stories, such as", *untrue[:4], sep="\n")
 
 # %% [markdown] id="draw-answer" tags=["answer"]
 # At the helper's name: in our run, in more than half of the untrue stories the owner helps (*Mia breaks the ball. Mia mends the red
-# ball*). It is the one word that must *differ* from an earlier one.
+# ball*). It is the one word that must *differ* from an earlier one, which may be harder than a copy.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -580,7 +580,7 @@ verify_lesson("transformer")
 #
 # | what | formula | note |
 # |---|---|---|
-# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ equally likely stories, for a model that reads only earlier words |
+# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ equally likely stories, for a fixed model that reads only earlier words of a story |
 # | the stream, {eq}`stream-is-a-sum` | {key}`stream-is-a-sum` | norm first |
 # | hidden units, {eq}`gated-feed-forward` | {key}`gated-feed-forward` | each position by itself |
 
@@ -588,7 +588,7 @@ verify_lesson("transformer")
 # ## Summary
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
-# - No model has a mean loss over all stories below the floor, unless it sees the answer.
+# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
 # - With a cache, each step after the first reads only the newest word, and up to rounding the scores are the same as without.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,

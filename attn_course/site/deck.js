@@ -28,8 +28,8 @@ function count(card, most) { // the numbers of a card, all in one size, beside w
   return Math.min(...room);
 }
 function fit(section) { // a card has one size, in which there is room for each of its mistakes; the last of its forms is the equation
-  const forms = section?.fitted ? [] : section?.querySelectorAll(".alive [data-form]") ?? [];
-  for (const form of forms) {
+  const kinds = section && !section.fitted ? ["[data-mistake]", "[data-form]:not([data-mistake])"] : [];
+  for (const form of kinds.flatMap((kind) => [...section.querySelectorAll(`.alive ${kind}`)])) {
     form.click();
     settle(section);
   }

@@ -7,7 +7,8 @@
 # *heads*. In each, every word shares out its attention among itself and the words before it.
 #
 # **You need** matrix products, powers and a little Python. **Time:** 56 minutes.
-#
+
+# %% [markdown] id="run"
 # Run the next two cells: click into a cell and press **Shift+Enter**. (If a `ModuleNotFoundError` appears, start the course with
 # `make lab`.)
 

@@ -298,6 +298,7 @@ def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_p
         for place, slide in enumerate(deck.slides):
             if slide.kind == "alive":
                 page.evaluate(f"Reveal.slide({place})")
+                assert page.locator("section.present [data-mistake][aria-pressed=true]").count() == 0, f"opens as printed: {slide.heading}"
                 sizes = page.evaluate(NUMBERS)
                 for mistake in page.locator("section.present [data-mistake]").all():
                     mistake.click()

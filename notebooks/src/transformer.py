@@ -550,6 +550,7 @@ if model.is_here:
 # Now we break it. Both suspects of section {section}`attention` write with the real model, and so does the friend's forgotten mask.
 # **Predict** which of the three writes the same sentence as before.
 
+
 # %% id="real-broken" tags=["live", "predicted"]
 def no_mask(new, kept):
     return np.ones((new, kept + new))

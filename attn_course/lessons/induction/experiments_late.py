@@ -14,10 +14,10 @@ from attn_course.lessons.induction.experiments_names import LATE, NAMES, begun
 @torch.no_grad()
 def run(seed: int) -> dict[str, Any]:
     """Return of each head (layers, heads) its "score" on random tokens, and at the end of a begun "name" its weight on the next token."""
-    place = model().tokens(f"Our new teacher is called {NAMES[seed]}.").index(" Qu")
+    place = model().tokens(f"Our new teacher is called {NAMES[0]}.").index(" Qu")
     weights = {
         "score": [looks(layer)[0] for layer in maps(repeated(seed))],
-        "name": [layer[:, -1, place] for layer in maps(begun(NAMES[seed]))],
+        "name": [layer[:, -1, place] for layer in maps(begun(NAMES[0]))],
     }
     rounded = {name: [[round(float(weight), 3) for weight in row] for row in rows] for name, rows in weights.items()}
     return {**rounded, "late": LATE, "eight": EIGHT}
@@ -37,8 +37,8 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
 
 def quick(seed: int) -> dict[str, bool]:
     """Say what holds of the late head, measured again."""
-    return conclude(run(0))
+    return conclude(run(seed))
 
 
-HEADS_OF_NAME = Experiment("results/late.json", run, conclude, quick, seeds=range(1), needs_model=True)
+HEADS_OF_NAME = Experiment("results/late.json", run, conclude, quick, needs_model=True)
 EXPERIMENTS = [HEADS_OF_NAME]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
 from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -574,8 +575,8 @@ def _pre(text: str, *again: str, kinds: dict[int, str] | None = None) -> str:
     lines, start = text.rstrip().split("\n"), 0
     shown = [f'<span class="again">{escape(each)}</span>' for each in again]
     for each in lines:
-        runs = groupby(range(len(each)), lambda at: (kinds or {}).get(start + at, ""))  # noqa: B023
-        parts = ((kind, escape("".join(each[at] for at in run))) for kind, run in runs)
+        letters = [((kinds or {}).get(at, ""), letter) for at, letter in enumerate(each, start)]
+        parts = ((kind, escape("".join(letter for _, letter in run))) for kind, run in groupby(letters, itemgetter(0)))
         shown.append("<span>" + "".join(f'<b class="{kind}">{part}</b>' if kind else part for kind, part in parts) + "</span>")
         start += len(each) + 1
     return f'<pre style="--columns:{max(map(len, [*again, *lines]))}">{"".join(shown)}</pre>'

@@ -40,8 +40,8 @@ TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
 )
-STOPS = """() => document.querySelectorAll('.bd-content pre, .cell_output > .output').forEach((one) => {
-    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+STOPS = """() => document.querySelectorAll('pre, .cell_output > .output, .pst-scrollable-table-container').forEach((one) => {
+    one.tabIndex = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight ? 0 : -1;
 })"""
 
 

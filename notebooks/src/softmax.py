@@ -1,19 +1,19 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one score for each. To average the values it needs weights, none negative, with the
-# sum 1. Of countless ways to get them, standard attention, language models and the physics of heat all begin with $e^z$ for each score
-# $z$. **Why $e^z$?** One wish leaves no other such amount, up to factor and base. But some weights get so tiny that
-# training may stall. You will find a loss against this.
+# Attention gives each key a score. To average the values it needs weights, none negative, with the sum 1. Of countless ways to get them,
+# standard attention, language models and the physics of heat all begin with an amount $e^z$ for each score $z$. **Why $e^z$?** One wish
+# leaves no other continuous amount that comes from each score alone, up to factor and base. But some weights get so tiny that training may
+# stall. You will find a loss against this.
 #
-# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 58 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## Where does "it" look?
 #
 # In `the cat sat because it was tired`, how much should "it" look at each token? Here are the halved scores of lesson {lesson}`start`. A
-# token with the score $z$ gets the amount $e^z$, and its share of all amounts is its weight:
+# score $z$ gives the amount $e^z$, and a token's weight is its share of all amounts:
 
 # %% id="first"
 import numpy as np
@@ -46,23 +46,31 @@ alive("softmax")
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Why $e^z$? Another positive amount that grows with the score is $1 / (1 + e^{-z})$. We try both on a change that should not
-# matter. If one vector $u$ is added to every key, the keys differ as before, and all scores of a query change by the same number, here 5.
+# Why $e^z$? We try it beside three other amounts, on a change that should not matter. If one vector $u$ is added to every key, all scores
+# of a query change by the same number, here 5.
 
 # %% id="leads-code"
-ways = {"e^z": np.exp, "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z))}
+ways = {
+    "e^z": np.exp,
+    "2^z": lambda z: 2**z,
+    "(z + 9)^2": lambda z: (z + 9) ** 2,
+    "1 / (1 + e^-z)": lambda z: 1 / (1 + np.exp(-z)),
+}
 cat = tokens.index("cat")
 for name, amount_of in ways.items():
     before, after = (amount_of(z)[cat] / amount_of(z).sum() for z in (it, it + 5))
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $1 / (1 + e^{-z})$ "cat" loses more than half of its weight, and with $e^z$ nothing. Which other amounts keep it? Try
-# $2^z$ and $(z + 9)^2$ in `ways`.
+# With $e^z$ and $2^z$ "cat" keeps its weight. Does anything else keep it?
 #
-# Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount come from its score alone, by
-# one rule for all tokens, as here. Subtract $z_j$ from all scores, and the ratio of two weights stays, but the scores are now
-# $x = z_i - z_j$ and 0. So it depends only on the lead $x$. It is $f(x)$, with one positive function $f$ for all pairs:
+# Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount $g(z_i)$ come from its score
+# alone, by one positive function $g$ for all tokens, as here. We subtract $z_j$ from all scores. No weight changes, so no ratio of weights
+# does:
+#
+# $$\frac{w_i}{w_j} = \frac{g(z_i)}{g(z_j)} = \frac{g(z_i - z_j)}{g(0)}$$
+#
+# On the right stands only the lead $x = z_i - z_j$. We call this factor $f(x)$:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -73,20 +81,19 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 # $$f(x + y) = f(x)\, f(y)$$
 
 # %% [markdown] id="powers"
-# A lead of 3 is three leads of 1, so $f(3) = f(1)^3$. Two leads of $\frac12$ make one of 1, so $f(\frac12)$ is the square root of $f(1)$. A
-# lead of $-x$ has the factor $1 / f(x)$. So $f(x) = a^x$ with $a = f(1)$ for every fraction $x$, and if $f$ is continuous, so that no
-# weight jumps, for all $x$ (Cauchy, 1821).
+# So $f(3) = f(1)^3$, $f(\frac12)$ is the square root of $f(1)$, and $f(-x) = 1 / f(x)$. In this way we get $f(x) = a^x$ with $a = f(1)$
+# for every fraction $x$, and if $f$ is continuous, for every number $x$ (Cauchy, 1821).
+#
+# The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
+# amount from each score alone**, up to the base $a$.
 
 # %% [markdown] id="temperature"
-# The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
-# amount from each score**, up to the base $a$: $2^z$ passes, too. If higher scores are to win, $a$ is above 1, and we write it as
-# $e^{1/T}$ with $T > 0$:
+# If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**, as the states of a gas in a heat bath have such probabilities, with minus the energy as the score. A
-# higher $T$ evens the weights out. Lesson {lesson}`start` halved its scores ("cat" had 8), so $T$ was 2, and with $T = 1$ "cat"
-# would have 0.999 instead of 0.95.
+# $T$ is called the **temperature**, because the states of a gas in a heat bath have such chances, with minus the energy as the score. A
+# higher $T$ evens the weights out: the halved scores of lesson {lesson}`start` mean $T = 2$.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
@@ -128,14 +135,14 @@ def weights_of(scores):
 # ## A race, and a riddle
 #
 # Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
-# training bring it back? Each step of training goes against the slopes of a loss, which says how bad the weights $s = \sigma(z)$ are.
+# training bring it back?
 #
-# A language model gives some chance $s_y$ to the token $y$ that really comes next, and its loss is the **cross-entropy** $-\ln s_y$: the
-# smaller the chance was, the more the token surprises. (Chances of several tokens multiply, and the logarithm makes a sum of them.) Why
-# not the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
+# A language model with the weights $s = \sigma(z)$ gives the chance $s_y$ to the token $y$ that really comes next. It is trained with the
+# **cross-entropy** $-\ln s_y$, which is large if the token is a surprise. Why not with the squared error
+# $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
 #
-# Let the two race. Of three tokens the third is right, but the first leads by 12. A network moves parameters, but our steps move the
-# scores, each by minus its slope, which a nudge measures:
+# Let the two race. Of three tokens the third is right, but the first leads by 12. Each step moves the scores against the slopes of the
+# loss, which we measure with a nudge. (A network moves its parameters instead.)
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
@@ -171,47 +178,38 @@ for name, loss in losses.items():
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short, so multiply them by a *size*. **The bet:** one and the
-# same size is, from all three leads 0, 7 and 12,
-#
-# - *quick*: it needs at most 7 steps, and
-# - *gentle*: the third score ends at 7 or less.
-#
-# (If another token is right next time, a score thrown far is a lead to undo.) Cross-entropy is both:
-
-
-# %% id="size-told"
-def told(steps, third):
-    kept = steps <= 7 and round(third, 2) <= 7
-    return f"{steps:,} steps to {third:.2f}, bet {'kept' if kept else 'lost'}"
-
-
-for first in (0.0, 7.0, 12.0):
-    print(f"from {first:.0f}:", told(*race(losses["cross-entropy"], first)))
+# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. **The bet:** with one and the same
+# size, from each of the leads 0, 7 and 12, it needs at most 7 steps, and the right score ends at 7 or less. (Thrown further, the score is a
+# lead to undo when another token comes next.) Cross-entropy sets both sevens: from 12 it takes 7 steps, and ends at 6.43.
 
 # %% [markdown] id="size-predict"
-# From equal scores, the first step of the squared error with the size 3 is as long as that of cross-entropy. **Predict** whether any size
-# keeps the bet for the squared error, and then look for one.
+# **Predict** whether any size keeps the bet. The picture will show each race as a dot, and the box in which the three dots of a size must
+# lie.
 
 # %% id="size-race" tags=["predicted"]
-size = 3  # yours to change
-for first in (0.0, 7.0, 12.0):
-    print(f"from {first:.0f}:", told(*race(losses["squared error"], first, size)))
+leads = (0.0, 7.0, 12.0)
+runs = {"cross-entropy": [race(losses["cross-entropy"], lead) for lead in leads]}
+for size in (3, 30, 10_000):  # yours to change
+    squared = [race(losses["squared error"], lead, size) for lead in leads]
+    runs[f"size {size:,}"] = squared
+for name, run in runs.items():
+    print(f"{name:13}", ", ".join(f"{steps:,} steps to {z:,.2f}" for steps, z in run))
+figures.bet(runs, leads)
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# None does. From equal scores the size 3 moved the third score by 0.67, so a size above 31.5 throws it past 7. And with 31.5 it
-# still takes 1,082 steps from 12.
+# None does. From equal scores the size 3 moves the right score by 0.67, so a size above 31.5 throws it past 7. But up to 31.5 it takes more
+# than 1,000 steps from 12.
 
 # %% [markdown] id="size-seen"
-# A size cannot help, as it multiplies all steps. Whatever it is, the first step from equal scores moves the third score 18,000 times as
-# far as the one from 12 (section {section}`lemma`).
+# A size multiplies all steps alike. Whatever it is, the first step from equal scores moves the right score 18,000 times as far as the one
+# from 12. Why?
 
 # %% [markdown] id="loss"
-# ## The logarithm undoes it
+# ## Why seven steps
 #
-# Why does cross-entropy win? Its logarithm undoes the $e^z$ that made the weight tiny: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term
-# is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the
-# gradient of log-sum-exp**:
+# Let us first see what cross-entropy does. The logarithm of a weight is $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called
+# **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
+# log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 #
@@ -222,14 +220,14 @@ for first in (0.0, 7.0, 12.0):
 # At $(12, 0, 0)$ they are nearly $(1, 0, -1)$. A step moves the first score down and the third up by nearly 1, so six
 # steps undo nearly all of the lead, and one more wins.
 #
-# So far one token was right. If the next token is $i$ with the chance $p_i$, the slopes are on average $s_i - p_i$. They are all 0 only if
-# **the weights are the true chances**.
+# If the next token is $i$ with the chance $p_i$, the slopes are on average $s_i - p_i$. They are all 0 only if **the weights are the true
+# chances**.
 
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# Cross-entropy is safe. But what starves the squared error, and could another loss escape? The squared error has the same slopes
-# $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do the weights follow?
+# And what starves the squared error? It has the same slopes $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do
+# the weights follow?
 #
 # In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
@@ -257,24 +255,25 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# We know the slopes $g_i = \partial L / \partial s_i$ of a loss $L$ along the weights, and how each weight follows a score $z_j$. By the
-# chain rule the slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$. With {eq}`softmax-derivative` the term with $\delta_{ij}$
-# leaves $s_j g_j$, and the other is minus $s_j$ times the average slope $\bar g$:
+# Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. By the chain rule its slope along $z_j$ is
+# $\sum_i g_i\, \partial s_i / \partial z_j$. With {eq}`softmax-derivative` the term with $\delta_{ij}$ leaves $s_j g_j$, and the other is
+# minus $s_j$ times the average slope $\bar g$:
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 #
-# So a score is pushed by how far its token is from the average, but only in proportion to its weight.
+# So a score moves by how far its $g_j$ is from the average, times its weight, which may be tiny.
 
 # %% [markdown] id="two-models"
-# **By hand.** From equal scores the squared error has the slopes $g = (\frac13, \frac13, -\frac23)$ along the weights. Their average is
-# 0, so along the third score the slope is $\frac13 \cdot (-\frac23) = -\frac29$, and a step of the size 3 moves it by 0.67.
+# **By hand.** From equal scores the squared error has $g = (\frac13, \frac13, -\frac23)$, with the average 0. So along the right score the
+# slope is $\frac13 \cdot (-\frac23) = -\frac29$.
 #
 # From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with
-# the average 1. So the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller.
+# the average 1. Along the right score the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller. The first score waits, too: its
+# weight is near 1, but its $g_1$ is nearly the average. (The slopes sum to 0, and the second is $-\varepsilon$, so the first is
+# $3\varepsilon$.)
 
 # %% [markdown] id="riddle-solved"
-# So the squared error waits: along the weights its slopes stay between $-1$ and 1, and nothing makes up for a tiny weight in front.
-# (The first score, with its weight near 1, is hardly faster. All slopes sum to 0, so it gets what the two others give, $3\varepsilon$.)
+# So the squared error waits: its $g_i$ stay between $-1$ and 1, and nothing makes up for the tiny weight in front.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -283,13 +282,19 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
 check("softmax-derivative", my_formula)
 
-# %% [markdown] id="derivative-ours" tags=["ours"]
+# %% [markdown] id="derivative-ours"
+# With $\beta = 1$ yours must be {eq}`softmax-derivative`, and with $\beta = 0$ it must be 0, because then all weights stay equal.
+#
+# <details><summary>Our answer</summary>
+#
 # It is `r"\beta s_i (\delta_{ij} - s_j)"`. When $z_j$ changes, the score $\beta z_j$ changes $\beta$ times as fast.
+#
+# </details>
 
 # %% [markdown] id="own"
 # ## A loss of your own
 #
-# Which loss of $s_y$ makes up for a tiny weight? To try some, we need the last formula as code.
+# Which loss of $s_y$ alone makes up for a tiny weight? To try some, we need $s_j\,(g_j - \bar g)$ as code.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -297,29 +302,23 @@ check("softmax-derivative", my_formula)
 my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
-# %% [markdown] id="vjp-ours" tags=["ours"]
-# It returns `weights * (gradient - weights @ gradient)`.
-
-
-# %% id="pushes-code"
-def pull(weights, gradient):
-    return weights * (gradient - weights @ gradient)
-
-
-rows = weights_of(np.array([[lead, 0.0, 0.0] for lead in range(13)]))  # (13, 3)
-pushes = {  # on the third score: minus the slopes along it, one for each row
-    "cross-entropy": 1 - rows[:, 2],
-    "squared error": [-pull(s, 3 * (s - truth))[2] for s in rows],  # with the size 3
-}
-
-# %% [markdown] id="own-predict-loss"
+# %% [markdown] id="vjp-ours"
 # A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$. So $\bar g = s_y\, g_y$, and the slope along the right
 # score is
 #
 # $$s_y\, (g_y - \bar g) = s_y \cdot g_y \cdot (1 - s_y)$$
 #
-# Take $-2 \sqrt{3 s_y}$, where the 3 makes it begin like the others. It has $g_y = -\sqrt{3 / s_y}$, which has no bound. **Predict**
-# whether this loss is as quick as cross-entropy, as slow as the squared error, or between.
+# We race $-2 \sqrt{3 s_y}$, whose $g_y = -\sqrt{3 / s_y}$ has no bound. (The 3 makes its first step from equal scores as long as that of
+# cross-entropy.) Our function for it:
+
+
+# %% id="pull-code"
+def pull(weights, gradient):
+    return weights * (gradient - weights @ gradient)
+
+
+# %% [markdown] id="own-predict-loss"
+# **Predict** whether it is as quick as cross-entropy, as slow as the squared error with the size 3, or between.
 
 
 # %% id="own-waits" tags=["predicted"]
@@ -327,16 +326,18 @@ def mine(s):  # the slopes of a loss along the weights, yours to change
     return -truth * np.sqrt(3 / s)
 
 
-for first in (0.0, 7.0, 12.0):
-    scores, steps = np.array([first, 0.0, 0.0]), 0
+run = []
+for lead in leads:
+    scores, steps = np.array([lead, 0.0, 0.0]), 0
     while (s := weights_of(scores))[2] < 0.5:
         scores -= pull(s, mine(s))
         steps += 1
-    print(f"from {first:.0f}:", told(steps, scores[2]))
-figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows]})
+    run.append((steps, scores[2]))
+    print(f"from {lead:.0f}: {steps:,} steps to {scores[2]:.2f}")
+figures.bet({"cross-entropy": runs["cross-entropy"], "mine": run}, leads)
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$: its dots fall half as steeply as the line of the squared error.
+# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$, which is still small.
 
 # %% [markdown] id="own-find"
 # Now keep the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
@@ -345,10 +346,9 @@ figures.pushes(rows[:, 2], pushes | {"mine": [-pull(s, mine(s))[2] for s in rows
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on the line of cross-entropy. Up to a constant
-# only the logarithm has this slope, so you have found cross-entropy. Other powers can keep the bet, too: `-truth / s**1.1` with 1, 3 and
-# 3 steps, and 0.9 if its steps are doubled. But 1.5 throws the third score to 403, and only at the power 1 does the weight cancel,
-# whatever the lead.
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on those of cross-entropy. Up to a constant only
+# $-\ln s_y$ has this slope, so you have found cross-entropy: its logarithm undoes the $e^z$ that made the weight tiny. Other powers can keep
+# the bet, too, such as `-truth / s**1.1`. But only at the power 1 does the weight cancel.
 #
 # </details>
 
@@ -367,7 +367,7 @@ verify_lesson("softmax")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - $e^z$ turns leads into factors. With a continuous amount from each score, only softmax weighs by leads, up to the base.
+# - $e^z$ turns leads into factors. With a continuous amount from each score alone, only softmax weighs by leads, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
 # - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits. With $-\ln s_y$ the weight
 #   cancels, and each slope is a weight minus the truth.

@@ -15,13 +15,13 @@ DRAWN = [
         ["T = 0.5, T = 2", "tops lie at the shares 0.80 and 0.50"],
     ),
     (
-        partial(figures.pushes, SHARE[::-1] / 1000, {"one": [1.0, 1.0, 1.0], "mine": [1.0, 0.1, 4e-5]}),
-        ["logarithmic axes", "At the weight 2.0 · 10⁻⁴: one 1, mine 4.0 · 10⁻⁵"],
+        partial(figures.bet, {"slow": [(1, 0.5), (7, 7.004), (9000, 2.0)], "kept": [(1, 0.5), (7, 7.004), (5, 2)]}, [0, 7, 12]),
+        ["from the leads 0, 7 and 12", "slow: 1 to 0.50, 7 to 7.00, 9,000 to 2.00", "at most 7 each: kept."],
     ),
 ]
 REFUSED = [
     (partial(figures.compromise, SHARE, {1.0: [1.0, 2.0]}), r"must have shape \(3,\); got \(2,\)"),
-    (partial(figures.pushes, SHARE[::-1], {"mine": [1.0, 0.0, -1.0]}), r"pushed\['mine'\] must be positive .*; got -1"),
+    (partial(figures.bet, {"mine": [(1, 2), (1, -1)]}, [0, 7]), r"runs\['mine'\] must be positive .*; got -1"),
 ]
 
 TestPictures = Pictures

@@ -1,8 +1,10 @@
-"""Figures of the lesson softmax: leads and their factors, pushes, the best compromise, and the card."""
+"""Figures of the lesson softmax: leads and their factors, the bet, the best compromise, and the card."""
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
@@ -10,9 +12,9 @@ from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import as_numbers, draw_lines, each_of_shape, label_ends
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import WEIGHTS
+from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, short
+from attn_course.figures.words import listed
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -59,24 +61,32 @@ def compromise(share: ArrayLike, totals: Mapping[float, ArrayLike]) -> None:
         label_ends(ax)
 
 
-def pushes(weight: ArrayLike, pushed: Mapping[str, ArrayLike]) -> None:
-    """Show how hard each loss pushes the right score while its weight falls; the last, the reader's own, with dots.
+def bet(runs: Mapping[str, ArrayLike], leads: ArrayLike, most: int = 7) -> None:
+    """Show races as dots, steps across and the score of the right token at the end upwards, and the box in which a bet is kept.
 
-    `weight` (n,): of the right token, falling. `pushed`, each (n,): minus the slope along its score, by the name of the loss. Raises
-    ValueError if a push is not positive, because both axes are logarithmic.
+    `runs`, each (n, 2): steps and last score of a race from each lead, by name. `leads` (n,). `most`: the largest number of steps, and the
+    largest score, with which a race is in the box. Raises ValueError if a number is not positive, because both axes are logarithmic.
     """
-    at = as_numbers("weight", weight, 1)
-    curves = each_of_shape("pushed", pushed, len(at))
-    for name, curve in curves.items():
-        if not (curve > 0.0).all():
-            raise ValueError(f"pushed[{name!r}] must be positive to be drawn on a logarithmic axis; got {curve.min()}")
-    said = ", ".join(f"{name} {short(curve[-1])}" for name, curve in curves.items())
-    alt = f"The push on the right score over its weight, both on logarithmic axes. At the weight {short(at[-1])}: {said}."
-    with picture(title="The push of cross-entropy does not fall with the weight", alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, at, curves)
-        ax.get_lines()[-1].set(marker="o", markersize=6.5, clip_on=False)
-        ax.set(xlabel="weight of the right token, falling", ylabel="push on its score", xscale="log", yscale="log")
-        ax.set_xlim(at[0], at[-1])
+    begun = as_numbers("leads", leads, 1)
+    chains = each_of_shape("runs", runs, len(begun), 2)
+    for name, chain in chains.items():
+        if not (chain > 0.0).all():
+            raise ValueError(f"runs[{name!r}] must be positive to be drawn on logarithmic axes; got {chain.min()}")
+    kept = " and ".join(name for name, chain in chains.items() if (chain.round(2) <= most).all()) or "none"
+    said = "; ".join(f"{name}: " + ", ".join(f"{steps:,.0f} to {last:,.2f}" for steps, last in chain) for name, chain in chains.items())
+    title = f"All dots in the box: {kept}"
+    alt = f"Steps and the last right score, from the leads {listed(begun, 0)}: {said}. In the box, at most {most} each: {kept}."
+    slowest = max(chains.values(), key=lambda chain: chain[:, 0].max())
+    with picture(title=title, alt=alt, height=3.9) as (ax,):
+        ax.add_patch(Rectangle((0.6, 0.2), most - 0.6, most - 0.2, color=WEIGHTS, alpha=0.16, linewidth=0, clip_on=False))
+        for (name, chain), (colour, dashes) in zip(chains.items(), itertools.cycle(NEUTRAL_STYLES)):
+            ax.plot(*chain.T, color=colour, linestyle=dashes, label=name)
+            ax.plot(*chain.T, "o", color=colour, markersize=6.5, label="_dots")
+        for lead, place in zip(begun, slowest, strict=True):
+            ax.annotate(f"from {lead:g}", place, (0, -16), textcoords="offset points", ha="center", color=INK)
+        highest, longest = (max(chain[:, axis].max() for chain in chains.values()) for axis in (1, 0))
+        ax.set(xlabel="steps", ylabel="right score at the end", xscale="log", yscale="log")
+        ax.set(xlim=(0.6, max(2 * longest, 1000)), ylim=(0.2, max(2 * highest, 30)))
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
         label_ends(ax)

@@ -70,7 +70,7 @@ for name, amount_of in ways.items():
 #
 # $$\frac{w_i}{w_j} = \frac{g(z_i)}{g(z_j)} = \frac{g(z_i - z_j)}{g(0)}$$
 #
-# On the right stands only the lead $x = z_i - z_j$. We call this factor $f(x)$:
+# The right side depends only on the lead $x = z_i - z_j$. We call it $f(x)$. A lead of $x$ multiplies the weight by $f(x)$:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -92,7 +92,8 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 #
 # $$p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{n} e^{z_j / T}} = \sigma(z / T)_i \label{softmax-with-temperature}$$
 #
-# $T$ is called the **temperature**, because the states of a gas in a heat bath have such chances, with minus the energy as the score. A
+# $T$ is called the **temperature**, because the states of a gas in a heat bath of this temperature have such chances, with minus the
+# energy as the score (in units that make Boltzmann's constant 1). A
 # higher $T$ evens the weights out: the halved scores of lesson {lesson}`start` mean $T = 2$.
 
 # %% [markdown] id="stable"
@@ -179,8 +180,9 @@ for name, loss in losses.items():
 
 # %% [markdown] id="size-bet"
 # Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. **The bet:** with one and the same
-# size, from each of the leads 0, 7 and 12, it needs at most 7 steps, and the right score ends at 7 or less. (Thrown further, the score is a
-# lead to undo when another token comes next.) Cross-entropy sets both sevens: from 12 it takes 7 steps, and ends at 6.43.
+# size, from each of the leads 0, 7 and 12, it needs at most 7 steps, and the right score ends at 7 or less. (Thrown further, the score is
+# a lead to undo when another token comes next.) Both limits are those of cross-entropy: from 12 it takes 7 steps and ends at 6.43,
+# rounded up.
 
 # %% [markdown] id="size-predict"
 # **Predict** whether any size keeps the bet. The picture will show each race as a dot, and the box in which the three dots of a size must
@@ -340,15 +342,15 @@ figures.bet({"cross-entropy": runs["cross-entropy"], "mine": run}, leads)
 # It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$, which is still small.
 
 # %% [markdown] id="own-find"
-# Now keep the bet. Find the $g_y$ that leaves no such factor, so that the slope along the right score is $s_y - 1$. Put it into `mine`, and
+# Now keep the bet. Find the $g_y$ that leaves no such factor, so that the weight cancels. Put it into `mine`, and
 # run the cell again. Where must your dots lie?
 
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>
 #
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the weight cancels**, and your dots lie on those of cross-entropy. Up to a constant only
-# $-\ln s_y$ has this slope, so you have found cross-entropy: its logarithm undoes the $e^z$ that made the weight tiny. Other powers can keep
-# the bet, too, such as `-truth / s**1.1`. But only at the power 1 does the weight cancel.
+# It is $g_y = -1 / s_y$, in code `-truth / s`: **the slope becomes $s_y - 1$**, and your dots lie on those of cross-entropy. Up to a
+# constant only $-\ln s_y$ has this slope, so you have found cross-entropy: its logarithm undoes the $e^z$ that made the weight tiny.
+# Other powers can keep the bet, too, such as `-truth / s**1.1`. But only at the power 1 does the weight cancel.
 #
 # </details>
 
@@ -367,12 +369,13 @@ verify_lesson("softmax")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - $e^z$ turns leads into factors. With a continuous amount from each score alone, only softmax weighs by leads, up to the base.
+# - $e^z$ turns leads into factors. With a continuous amount from each score alone, softmax is the only way to weigh by leads in which
+#   higher scores win, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
 # - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits. With $-\ln s_y$ the weight
 #   cancels, and each slope is a weight minus the truth.
 #
-# Inside attention the weights mix values, and no logarithm undoes $e^z$ there. So its scores should not lie far apart from the start. Is
+# Inside attention the weights mix values, and no logarithm undoes $e^z$ there. So, from the start, its scores should not lie far apart. Is
 # this why lesson {lesson}`start` halved them? Lesson {lesson}`scaling` asks; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 

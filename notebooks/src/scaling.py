@@ -6,7 +6,7 @@
 # on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -55,9 +55,8 @@ figures.machine()
 # line.
 
 # %% [markdown] id="coins"
-# **By hand.** Let $q = (1, 1, 1)$, and let the key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
-# three at $-1$, three at $1$ and one at $3$. The mean square is $(9 + 3 + 3 + 9) / 8 = 3$, and we call its root, $\sqrt 3$, the typical
-# distance.
+# **By hand.** Let $q = (1, 1)$, and let the key be two tossed coins, each $+1$ or $-1$. Of the four possible walks one ends at $-2$, two at
+# 0 and one at $2$. The mean square is $(4 + 0 + 0 + 4) / 4 = 2$, and we call its root, $\sqrt 2$, the typical distance.
 
 # %% [markdown] id="usual"
 # **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then each term $q_i k_i$ has the
@@ -65,7 +64,8 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0. A row holds those of one query with many keys. If $d_k$ is large, they spread as far:
+# So a dot product typically lies $\sqrt{d_k}$ from 0. A row holds the dot products of one query with many keys. If $d_k$ is large,
+# they spread about as far:
 
 # %% id="usual-code"
 import numpy as np
@@ -93,8 +93,8 @@ for d_k in (400, 900):
 figures.scale_explorable()
 
 # %% [markdown] id="strip-notice"
-# Not divided, the largest weight is 0.80 at $d_k = 64$ and 0.95 at 1024, averaged over the queries: the layer believes in noise. Divided by
-# $\sqrt{d_k}$, the largest weight is near 0.1 at both widths.
+# Averaged over the queries, the largest weight is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise. Divided by
+# $\sqrt{d_k}$, it is near 0.1 at both widths.
 
 # %% [markdown] id="deviations"
 # Is it still the root if the entries do not have the variance 1? Let them, still independent and of mean 0, have the standard deviations

@@ -290,8 +290,9 @@ for title, divisor in (("without the root", 1), ("with the root", 8)):
 # 9. Together they win back 19 of the 24, or four fifths. With the root, the control, there is little to win.
 
 # %% [markdown] id="culprit-seen"
-# So the suspect was half guilty: gradients cost steps when they are small *beside others*. **In this trial, on a single task, equal lengths
-# win back most of what the root wins.** (What the rest is, we have not measured. The root also changes the directions of the gradients.)
+# So in this trial the suspect was half guilty: gradients cost steps when they were small *beside others*. **On our single task, equal
+# lengths win back most of what the root wins.** (What the rest is, we have not measured. The root also changes the directions of the
+# gradients.)
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root

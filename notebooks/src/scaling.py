@@ -6,7 +6,7 @@
 # on four texts: roughly, how many next words the model hesitates between.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -19,8 +19,8 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 
 # %% [markdown] id="hook"
 # Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
-# one follows, and then (section {section}`by-d-k`) a divisor of your own races the root, from the width 64 to 1024. **Place your bet
-# now**: any formula in $d_k$ except the root. A constant will do, too.
+# one follows, and then (section {section}`by-d-k`) the root races a divisor of your own, from the width 64 to 1024. **Place your bet now**:
+# write any divisor that is not the root, say `lambda d_k: 20` or `lambda d_k: d_k ** 0.4`.
 
 # %% id="hook-bet"
 my_bet = ...  # lambda d_k: your divisor
@@ -49,15 +49,14 @@ figures.machine()
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
 #
-# In 1905 Karl Pearson asked the readers of *Nature* for help. A man walks $n$ equal stretches, each in a random direction. How far from
-# his start does he end? A week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions
-# largely undo each other. (The best single bet, Pearson joked, is the spot where one left the drunkard.) A dot product
-# $q_1 k_1 + q_2 k_2 + \ldots$ is such a walk, on a line.
+# In 1905 Karl Pearson asked in *Nature*: a man walks $n$ equal stretches, each in a random direction. How far from his start does he end? A
+# week later Lord Rayleigh replied: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. (The
+# best single bet, Pearson joked, is the spot where one left the drunkard.) A dot product $q_1 k_1 + q_2 k_2 + \ldots$ is such a walk, on a
+# line.
 
 # %% [markdown] id="coins"
-# **By hand.** Let $q = (1, 1, 1)$, and let the key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
-# three at $-1$, three at $1$ and one at $3$. The mean square is $(9 + 3 + 3 + 9) / 8 = 3$, and we call its root, $\sqrt 3$, the typical
-# distance.
+# **By hand.** Let $q = (1, 1)$, and let the key be two tossed coins, each $+1$ or $-1$. Of the four possible walks one ends at $-2$, two at
+# 0 and one at $2$. The mean square is $(4 + 0 + 0 + 4) / 4 = 2$, and we call its root, $\sqrt 2$, the typical distance.
 
 # %% [markdown] id="usual"
 # **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1. Then each term $q_i k_i$ has the
@@ -65,16 +64,17 @@ figures.machine()
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# So a dot product typically lies $\sqrt{d_k}$ from 0. In a row, which holds one query and many keys, it is much the same if they are wide:
+# So a dot product typically lies $\sqrt{d_k}$ from 0. A row holds the dot products of one query with many keys. If $d_k$ is large,
+# they spread about as far:
 
 # %% id="usual-code"
 import numpy as np
 
 rng = np.random.default_rng(5)
-for d_k in (400, 900):  # try a width of yours
+for d_k in (400, 900):
     query, key = rng.normal(size=(2, 1000, d_k))
-    variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
-    print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
+    spread = (query @ key.T).std(axis=1)  # within each row
+    print(f"d_k = {d_k}   mean spread of a row {spread.mean():.0f}")
 
 # %% [markdown] id="usual-after"
 # There is the root: chance spreads the dot products of a row by about $\sqrt{d_k}$.
@@ -87,14 +87,14 @@ for d_k in (400, 900):  # try a width of yours
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# And if nobody divides? Here 64 random queries meet 64 random keys. Move $d_k$, and watch the weights in the second picture.
+# And if nobody divides? Here 64 random queries meet 64 random keys. Move $d_k$ to 1024, and watch the weights in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
 
 # %% [markdown] id="strip-notice"
-# Not divided, the largest weight is 0.80 at $d_k = 64$ and 0.95 at 1024, averaged over the queries: the layer believes in noise. Divided by
-# $\sqrt{d_k}$, the largest weight is near 0.1 at both widths.
+# Averaged over the queries, the largest weight is 0.80 at $d_k = 64$ and 0.95 at 1024: the layer believes in noise. Divided by
+# $\sqrt{d_k}$, it is near 0.1 at both widths.
 
 # %% [markdown] id="deviations"
 # Is it still the root if the entries do not have the variance 1? Let them, still independent and of mean 0, have the standard deviations
@@ -122,16 +122,12 @@ check("divisor-for-sparse-entries", my_divisor)
 figures.task()
 
 # %% [markdown] id="trial-rules"
-# Features and values are random numbers, and the language is an orthogonal matrix. Here is one guest before training, with $d_k = 64$. (The
-# folded cells only draw guests and take slopes; skip them.)
+# Features and values are random numbers, and the language is an orthogonal matrix. We train $W_Q$ and $W_K$ by gradient steps on half the
+# squared error of the output, until more than 90 % of 512 new guests *find* their item, that is, give it the largest score. (The folded
+# cells only draw guests and take slopes; skip them.)
 
 # %% id="trial-examples" tags=["hide-input"]
 from attn_course.reference import softmax
-
-
-def examples(rng, language, count):
-    items, values = rng.normal(size=(count, 16, 16)), rng.normal(size=(count, 16, 4))
-    return items[:, 0] @ language, items, values
 
 
 def start(seed, d_k):
@@ -140,29 +136,18 @@ def start(seed, d_k):
     return rng, language, *rng.normal(size=(2, 16, d_k)) / 4  # q and k: variance 1
 
 
-def dots_of(queries, keys):  # of each query with its own keys
-    return (keys @ queries[:, :, None])[:, :, 0]
+def guests(rng, language, count):
+    items, values = rng.normal(size=(count, 16, 16)), rng.normal(size=(count, 16, 4))
+    return items[:, 0] @ language, items, values
 
 
-def share_found(product, x, items):  # item 0 is the right one
-    return (dots_of(x @ product, items).argmax(axis=1) == 0).mean()
+def dots_of(x, items, w_query, w_key):  # of each guest with all 16 items
+    return (items @ (x @ (w_query @ w_key.T))[:, :, None])[:, :, 0]
 
 
-# %% id="trial-guest"
-draws, language, w_query, w_key = start(seed=0, d_k=64)
-x, items, _ = examples(draws, language, 1)  # (1, 16), (1, 16, 16)
-dots = dots_of(x @ w_query @ w_key.T, items)  # (1, 16)
-print("dot products", dots[0].round().astype(int))
-for divisor in (8, 1):
-    percent = 100 * softmax(dots / divisor)[0]
-    print(f"divided by {divisor}", percent.round().astype(int))
-
-# %% [markdown] id="trial-guest-seen"
-# The right item is the first, and by chance the ninth leads it by 8. Divided by 8 it leads by 1 and has 22 % of the weight. Not divided, it
-# has 81 %, and the right item 0 %.
-#
-# Does that cost anything in training? We train $W_Q$ and $W_K$ by plain gradient steps on half the squared error of the output, until more
-# than 90 % of 512 new guests *find* their item, that is, give it the largest score.
+def share_found(group, w_query, w_key):  # item 0 is the right one
+    x, items, _ = group
+    return (dots_of(x, items, w_query, w_key).argmax(axis=1) == 0).mean()
 
 
 # %% id="trial-gradients" tags=["hide-input"]
@@ -174,34 +159,37 @@ def gradients(scores, values):  # (n, 16), (n, 16, 4) -> slopes along the scores
     return w * (along_w - (w * along_w).sum(axis=1, keepdims=True))
 
 
-def slopes_of(g, x, items):  # along W_Q W_K^T, before the division
+def slopes_of(g, x, items):  # along W_Q W_K^T, from those along the dot products
     return x.T @ (g[:, None] @ items)[:, 0] / len(x)
+
+
+def moved(w_query, w_key, slopes):  # one step
+    return w_query - slopes @ w_key, w_key - slopes.T @ w_query
 
 
 # %% id="trial-steps"
 def train(divisor, size, seed, d_k=64, change=lambda g: g):  # change: for later
-    rng, language, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
-    x_new, items_new, _ = examples(rng, language, 512)
+    draws, language, w_query, w_key = start(seed, d_k)  # matrices (16, d_k)
+    new_guests = guests(draws, language, 512)
     for step in range(100):
-        product = w_query @ w_key.T  # (16, 16)
-        if share_found(product, x_new, items_new) > 0.9:
-            return step  # so many steps were needed
-        x, items, values = examples(rng, language, 32)
-        scores = dots_of(x @ product, items) / divisor  # (32, 16)
+        if share_found(new_guests, w_query, w_key) > 0.9:
+            return step
+        x, items, values = guests(draws, language, 32)
+        scores = dots_of(x, items, w_query, w_key) / divisor  # (32, 16)
         g = change(gradients(scores, values))  # slopes along the scores
-        move = size / divisor * slopes_of(g, x, items)  # along W_Q W_K^T
-        w_query, w_key = w_query - move @ w_key, w_key - move.T @ w_query
+        slopes = slopes_of(g / divisor, x, items)  # along W_Q W_K^T
+        w_query, w_key = moved(w_query, w_key, size * slopes)
     return 100  # at most
 
 
 # %% [markdown] id="trial-starts"
-# Both layers start from the same random matrices, nine times anew, and each start gets its best of eight step sizes:
+# Both layers are trained from the same nine random starts, and each start gets its best of eight step sizes:
 
 # %% id="delay-code"
 sizes = 0.05 * 2.0 ** np.arange(8)  # of a step, up to 6.4
 
 
-def trial(divisor, change=lambda g: g):  # of nine starts, each with its best size
+def trial(divisor, change=lambda g: g):
     starts = range(9)
     return [min(train(divisor, size, n, 64, change) for size in sizes) for n in starts]
 
@@ -213,22 +201,35 @@ print("without:       steps", *trial(1))
 # On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had the
 # best of eight, and one between the smallest and the largest was always among the best.
 #
-# Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." How small
-# are they?
+# Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." Here
+# is one guest before training:
+
+# %% id="trial-guest"
+draws, language, w_query, w_key = start(seed=0, d_k=64)
+x, items, _ = guests(draws, language, 1)
+dots = dots_of(x, items, w_query, w_key)  # (1, 16)
+print("dot products", dots[0].round().astype(int))
+for divisor in (8, 1):
+    percent = 100 * softmax(dots / divisor)[0]
+    print(f"divided by {divisor}", percent.round().astype(int))
+
+# %% [markdown] id="trial-guest-seen"
+# The right item is the first, and by chance the ninth leads it by 8. Divided by 8, it leads by 1 and has 22 % of the weight. Not divided, it
+# has 81 %, and the right item 0 %.
 
 # %% [markdown] id="wrong-by-hand"
-# **By hand.** Let our guest have only two items, the ninth with the value 1 and the right one with the value 0. The output is the weight
+# **By hand.** Let only these two items hang there, the ninth with the value 1 and the right one with the value 0. The output is the weight
 # $w$ of the ninth, and should be 0. The loss $\frac12 w^2$ has the slope $w$ along $w$, and $w$ has the slope $w\,(1 - w)$ along the ninth
 # score (lesson {lesson}`softmax`). So along this score the loss has the slope $w^2\,(1 - w)$. With a lead of 1 this is
 # $0.731^2 \cdot 0.269 \approx 0.144$. With a lead of 8 the error is larger, and yet the slope is only 0.0003, because $1 - w$ is so small.
 
 # %% [markdown] id="lesson-of-a-query"
-# We call the slopes along all scores of a query its $g$. All that $W_Q$ and $W_K$ learn from the query goes through $g$, so a query that is
-# very sure of a wrong key teaches them hardly anything.
+# We call the slopes along all scores of a guest its $g$. All that $W_Q$ and $W_K$ learn from the guest goes through $g$, so a guest who is
+# very sure of a wrong item teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
-# Now 2000 random queries meet 16 random keys each, with $d_k = 64$. **Predict** what is left of the mean
-# length of $g$ without the division: two thirds, a tenth, or a hundredth?
+# How frequent are such guests? We look at 2000, before training. **Predict** what is left of the mean length of $g$ without the division:
+# about 70 %, about 10 %, or about 1 %?
 
 
 # %% id="silent-code" tags=["predicted"]
@@ -236,24 +237,23 @@ def lengths(g):  # of its rows, never 0
     return np.linalg.norm(g, axis=1, keepdims=True) + 1e-99
 
 
-query, key = rng.normal(size=(2000, 64)), rng.normal(size=(2000, 16, 64))
-values = rng.normal(size=(2000, 16, 4))
-dots = dots_of(query, key)
+x, items, values = guests(draws, language, 2000)
+dots = dots_of(x, items, w_query, w_key)
 for name, divisor in (("divided by 8", 8), ("not divided", 1)):
     length = lengths(gradients(dots / divisor, values))
     print(f"{name:12s} mean length {length.mean():.2f}", end="   ")
     print(f"shorter than 0.01: {(length < 0.01).mean():.0%}")
 
 # %% [markdown] id="silent" tags=["answer"]
-# It falls to two thirds only. And on the way back to $W_Q$ and $W_K$, $g$ is itself divided by the divisor $u$ (chain rule:
-# $s = q \cdot k / u$). So without the division their gradients are even *longer*, roughly as 0.43 to $0.63 / 8 \approx 0.08$. The suspect
-# seems innocent. But the lengths have become *unequal*: nearly a quarter of the queries have hardly any gradient.
+# About 70 % is left. And on the way back to $W_Q$ and $W_K$, $g$ is itself divided by the divisor $u$ (chain rule: $s = q \cdot k / u$). So
+# without the division their gradients are even *longer*, roughly as 0.43 to $0.62 / 8 \approx 0.08$. The suspect seems innocent. But the
+# lengths have become *unequal*: more than a fifth of the guests have hardly any gradient.
 
 # %% [markdown] id="suspect"
 # ## Unequal lengths on trial
 #
-# All queries share one step size, and one that suits queries with hardly any gradient is far too large for the others. So perhaps this is
-# what the root is for: **every query is heard**. If so, it should also help to make all queries of a step equally loud, without the root.
+# All guests share one step size, and one that suits guests with hardly any gradient is far too large for the others. So perhaps this is
+# what the root is for: **every guest is heard**. If so, it should also help to make all guests of a step equally loud, without the root.
 
 # %% [markdown] id="lift-turn"
 # **Your turn.** {turn}`lift-the-silent`
@@ -266,36 +266,33 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# Now both layers are trained again, with your function as the `change` of the loop. **Predict** how much of the delay of 24 steps equal
-# lengths win back without the root: hardly any, about half, or most of it?
+# Your function lifts the quiet guests and hushes the loud ones. It becomes the `change` of the loop, and each half of it is tried alone, too.
+# **Predict** which half wins back more of the 24 steps, and how many both together win back.
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
     from attn_course.lessons.scaling.tasks_turns import lifted as my_lift
 
-for name, divisor in (("without:      ", 1), ("with the root:", 8)):
-    needed = trial(divisor, my_lift)
-    print(name, "steps", *needed, f"  mean {np.mean(needed):.1f}")
 
-# %% [markdown] id="slow-answer" tags=["answer"]
-# Most of it: 19 of the 24 steps, or four fifths. With the root, the control, there is little to win.
-
-# %% [markdown] id="culprit"
-# Equal lengths lift the quiet queries and hush the loud ones. Which of the two did it?
-
-
-# %% id="culprit-code"
 def bounded(bound):  # a change that goes only one way
     return lambda g: g / lengths(g) * bound(lengths(g), lengths(g).mean())
 
 
-for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
-    print(f"{name}: mean {np.mean(trial(1, bounded(bound))):.1f}")
+halves = {"loud hushed": bounded(np.minimum), "quiet lifted": bounded(np.maximum)}
+for title, divisor in (("without the root", 1), ("with the root", 8)):
+    print(title)
+    for name, change in {"unchanged": lambda g: g, **halves, "both": my_lift}.items():
+        mean = np.mean(trial(divisor, change))
+        print(f"  {name:12s} {mean:4.1f} {'#' * round(mean)}")
+
+# %% [markdown] id="slow-answer" tags=["answer"]
+# Lifting does more: alone it brings 28 steps down to 13. Hushing alone brings them only to 27, but on top of lifting it brings 13 down to
+# 9. Together they win back 19 of the 24, or four fifths. With the root, the control, there is little to win.
 
 # %% [markdown] id="culprit-seen"
-# Lifting alone does most of it, and hushing alone little. So the suspect was half guilty: gradients cost steps when they are small
-# *beside others*. **In this trial, on a single task, it is enough to make every query heard to win back most of what the root wins.** (It
-# may not be the only way: the root also changes the directions of the gradients.)
+# So in this trial the suspect was half guilty: gradients cost steps when they were small *beside others*. **On our single task, equal
+# lengths win back most of what the root wins.** (What the rest is, we have not measured. The root also changes the directions of the
+# gradients.)
 
 # %% [markdown] id="by-d-k"
 # ## Your bet against the root
@@ -316,23 +313,20 @@ for name, bound in (("quiet lifted", np.maximum), ("loud hushed", np.minimum)):
 
 # %% [markdown] id="by-d-k-move"
 # If $r$ is large, scores lie far apart, and a layer is sure before it has learnt anything, as in section {section}`slow`. If $r$ is small,
-# training moves scores too little. All steps have the size 3.2, which suits the root: in the trial, at the width 64, no other size made it
-# faster.
+# training moves scores too little. All steps have the size 3.2. (In the trial, at the width 64, no other size made the root faster.)
+
+# %% [markdown] id="by-d-k-predict"
+# **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and at which width your bet comes closest to the root.
 
 
-# %% id="by-d-k-race"
-def race(divisor_at, size_at=lambda d_k: 3.2):  # both are functions of d_k
-    needed = {}  # of each width the steps from three starts
+# %% id="by-d-k-bet" tags=["predicted"]
+def race(divisor_at):  # at each width the steps from three starts
+    needed = {}
     for d_k in (64, 256, 1024):
-        divisor, size = divisor_at(d_k), size_at(d_k)
-        needed[d_k] = [train(divisor, size, seed, d_k) for seed in range(3)]
+        needed[d_k] = [train(divisor_at(d_k), 3.2, seed, d_k) for seed in range(3)]
     return needed
 
 
-# %% [markdown] id="by-d-k-predict"
-# **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and where your bet lies beside the root.
-
-# %% id="by-d-k-bet" tags=["predicted"]
 bets = {"root": np.sqrt, "8": lambda d_k: 8, "d_k": lambda d_k: d_k}
 bets["my bet"] = (lambda d_k: 16) if my_bet is ... else my_bet  # no bet: take ours
 figures.races({name: race(bet) for name, bet in bets.items()})
@@ -340,8 +334,8 @@ figures.races({name: race(bet) for name, bet in bets.items()})
 # %% [markdown] id="by-d-k-answer" tags=["answer"]
 # At 1024 the divisor $d_k$ takes 79 steps, 8 takes 28, and the root 3. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7.
 #
-# Up to $r = 1$ the steps depend on little else: about 20 at 1/8, 9 at 1/4, 5 at 1/2. Beyond it queries fall silent, steps of 3.2 become too
-# long, and the width counts, too: half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.
+# Look up your own $r$. Up to $r = 1$ these widths hardly differ: about 20 steps at 1/8, 9 at 1/4, 5 at 1/2. Beyond 1, guests fall silent
+# and steps of 3.2 become too long. There $r$ alone does not decide: half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.
 
 # %% [markdown] id="by-d-k-verdict"
 # **Only multiples of the root have the same $r$ at all widths**, and the root itself keeps it at 1, where one step size served from 64 to
@@ -369,7 +363,7 @@ verify_lesson("scaling")
 #
 # Why the root? A random dot product, like Pearson's man, gets about $\sqrt{d_k}$ far in $d_k$ steps. So, with independent entries of mean
 # 0 and variance 1, the root gives scores of variance 1 whatever the width, and one step size suited our layer from 64 to 1024. Not
-# divided, it took several times the steps on our one task, and most of this delay was won back once all queries were equally loud.
+# divided, it took several times the steps on our one task, and most of this delay was won back once all guests were equally loud.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
@@ -537,8 +531,8 @@ for which in (np.min, np.median, np.max):
 # %% [markdown] id="measured"
 # ## Deeper: more controls, other widths, and the first step of Adam
 #
-# A query is **silent** if its $g$ is shorter than 0.01. Without the root, we lift only the silent queries, or *pass on* each length to the
-# next query, so that lengths stay as unequal as they are. With the root we *mute* three of four queries:
+# A guest is **silent** if its $g$ is shorter than 0.01. Without the root, we lift only the silent guests, or *pass on* each length to the
+# next guest, so that lengths stay as unequal as they are. With the root we *mute* three of four guests:
 
 # %% id="controls-code"
 controls = {
@@ -551,7 +545,7 @@ for name, (divisor, change) in controls.items():
     print(f"{name:13s} mean {np.mean(needed):4.1f} ({min(needed)} to {max(needed)})")
 
 # %% [markdown] id="controls-answer"
-# The silent alone win back about half of the delay, and lengths passed on nothing. With a quarter of its queries the layer with the root
+# The silent alone win back about half of the delay, and lengths passed on nothing. With a quarter of its guests the layer with the root
 # still learns in 12 to 20 steps, so fewer lessons cost it about 10 steps and not 24. (Measured against the root *with* equal lengths, these
 # win back more than three quarters. There 6.4, the largest size, is the best in one start; larger ones did not help.)
 
@@ -588,9 +582,10 @@ for optimizer in ("SGD", "Adam"):
 def stepped(shrink, divisor, size):  # W_Q after one step
     rng = np.random.default_rng(0)
     w_query, w_key = rng.normal(size=(2, 16, 64)) / 4
-    x, items, values = examples(rng, np.eye(16), 32)
-    g = gradients(dots_of(x @ (w_query @ w_key.T) / shrink, items) / divisor, values)
-    return w_query / shrink - size / divisor * slopes_of(g, x, items) @ w_key
+    w_query = w_query / shrink
+    x, items, values = guests(rng, np.eye(16), 32)
+    g = gradients(dots_of(x, items, w_query, w_key) / divisor, values)
+    return moved(w_query, w_key, size * slopes_of(g / divisor, x, items))[0]
 
 
 ours = stepped(1, 8, 3.2) / 8
@@ -609,12 +604,12 @@ for part in (1, 8, 64):
 def moved_by_adam(d_k, divisor):
     rng = np.random.default_rng(0)
     w_query, w_key = rng.normal(size=(2, 16, d_k)) / 4
-    x, items, values = examples(rng, np.eye(16), 512)
-    scores = dots_of(x @ (w_query @ w_key.T), items) / divisor
+    x, items, values = guests(rng, np.eye(16), 512)
+    scores = dots_of(x, items, w_query, w_key) / divisor
     slopes = slopes_of(gradients(scores, values), x, items)
     ours = w_query - 0.01 * np.sign(slopes @ w_key)
     theirs = w_key - 0.01 * np.sign(slopes.T @ w_query)
-    return abs(dots_of(x @ (ours @ theirs.T), items) / divisor - scores).mean()
+    return abs(dots_of(x, items, ours, theirs) / divisor - scores).mean()
 
 
 for d_k in (64, 256, 1024):
@@ -641,7 +636,10 @@ for d_k in (64, 256, 1024):
 # many steps are needed. The divisor $d_k$ has $r = 1 / \sqrt{d_k}$, and steps that are $\sqrt{d_k}$ times as long make up for it:
 
 # %% id="by-d-k-repaired"
-print(race(lambda d_k: d_k, lambda d_k: 3.2 * np.sqrt(d_k)))
+for d_k in (64, 256, 1024):
+    size = 3.2 * np.sqrt(d_k)
+    needed = [train(d_k, size, seed, d_k) for seed in range(3)]
+    print(f"d_k = {d_k:4d}   steps", *needed)
 
 # %% [markdown] id="plain-step-shorter"
 # With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too

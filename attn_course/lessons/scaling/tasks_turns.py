@@ -206,7 +206,7 @@ one item: 5 1
 
 @asked(
     "lift-the-silent",
-    "Make all queries equally loud",
+    "Make all guests equally loud",
     kind="write",
     equation="softmax-vector-jacobian-product",
     points=1,
@@ -218,7 +218,7 @@ one item: 5 1
     slips="""
         down the columns
             axis=1 -> axis=0
-            the gradient of a query is a row: take the length along `axis=1`
+            the gradient of a guest is a row: take the length along `axis=1`
         entry by entry
             g / length -> np.sign(g)
             a row must keep its direction: divide it by its length, and not each entry by its own size
@@ -244,7 +244,7 @@ one item: 5 1
 def my_lift(g):
     r"""g (n, n_items) -> the same shape.
 
-    The rows of `g` are the gradients of some queries. Write `my_lift(g)`: each row keeps its direction and gets the mean length of all
+    The rows of `g` are the gradients of some guests. Write `my_lift(g)`: each row keeps its direction and gets the mean length of all
     rows. A row of zeros stays as it is, and counts in the mean.
     """
     length = np.linalg.norm(g, axis=1, keepdims=True) + 1e-99

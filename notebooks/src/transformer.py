@@ -2,10 +2,10 @@
 # # {lesson}`transformer` A Transformer of your own
 #
 # Attention lets each word look at others. A machine that writes needs more: norms, hidden units and a cache. **How
-# do these parts become one machine, and can you own every line of it?** You will build it in about ninety lines of PyTorch, train it on
+# do these parts become one machine, and can you own every line of it?** You will build it in a hundred lines of PyTorch, train it on
 # stories, and give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -113,15 +113,14 @@ def hidden_units(block, x):  # x: (..., words, d)
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
-# That leaves attention. You know its formula and its heads; new is the cache. When a model writes, it reads only its `new` words, while the
-# keys and values of the `kept` earlier ones lie ready. Follow two new words behind three kept ones, down to the scores of two queries by
-# five keys:
+# That leaves attention. You know its formula, its heads and its cache: when a model writes, it reads only its `new` words, and finds the
+# keys and values of the `kept` earlier ones in the cache. Here all of it stands together. Follow two new words behind three kept ones:
 
 # %% id="attend-shapes"
 figures.shapes()
 
 # %% [markdown] id="heads-text"
-# Three helpers come as a gift, folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for
+# Three helpers are given, folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for
 # the query heads that share it (lesson {lesson}`heads`). `turned` turns pairs of features by angles that grow with the place, so that of
 # two places only the difference matters (lesson {lesson}`self_attention`).
 
@@ -163,8 +162,8 @@ def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
 
 
 # %% [markdown] id="model-text"
-# Two helpers are told `kept`. `places` says where the new words stand: behind three kept ones, at places 3 and 4. `allowed` will say
-# which keys each of them may see.
+# Two helpers are told `kept`. `places` says where the new words stand: behind three kept ones, at places 3 and 4. `allowed`
+# says which keys each of them may see, and will be yours.
 
 
 # %% id="places-code"
@@ -193,13 +192,13 @@ def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
     keys, values = (for_all_heads(each, block.shared) for each in (keys, values))
 
     scores = queries @ keys.mT / block.d_k**0.5  # (..., heads, new, kept + new)
-    hidden = torch.as_tensor(allowed(new, kept)) == 0  # (new, kept + new)
-    output = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ values
+    masked = torch.as_tensor(allowed(new, kept)) == 0  # (new, kept + new)
+    output = scores.masked_fill(masked, -torch.inf).softmax(-1) @ values
     return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
 
 
 # %% [markdown] id="mask-turn"
-# One helper is missing (lesson {lesson}`masking`). In the picture the first new word sees four keys, and the second all five.
+# `allowed` is still missing. In the picture the first new word sees four keys, and the second all five.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -339,9 +338,10 @@ figures.training(losses, FLOOR)
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# Our model stops at the floor. How did the two friends get below it? One wrote `rows[:, :-1]` for the targets, too. The other one forgot
-# the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500 stories, drawn word by word from
-# the model, is *true*, that is, of our language. Beside them stand our two blocks. **Predict** how many of each friend's stories are true.
+# On stories kept back our model ends just above the floor. How did the two friends get below it? One wrote `rows[:, :-1]` for the targets,
+# too. The other one forgot the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500
+# stories, drawn word by word from the model, is *true*, that is, of our language. Beside them stand our two blocks. **Predict** how many
+# of each friend's stories are true.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -353,8 +353,8 @@ true = {name: record.values("true", name) for name in models}
 figures.losses_and_stories(reported, true, FLOOR)
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# None. Without the shift the target is the word that was just read, and when the model writes, it repeats that word. Without the mask the
-# next word stood in view, and when the model writes, it is not there yet.
+# None is. Without the shift the target is the word that was just read, and when the model writes, it repeats that word. Without the mask
+# the next word stood in view, and when the model writes, it is not there yet.
 #
 # Both losses were refuted before a word was written. The 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and a
 # fixed model that reads only earlier words cannot get below it.
@@ -385,7 +385,8 @@ def write(model, ids, count, choose=likeliest):
 # By hand: with the full stop before it, a story has 29 words and stops. If 13 are given, 16 steps write the others. Without a cache they
 # read $13 + 14 + \cdots + 28 = 328$ rows, with one $13 + 15 = 28$.
 #
-# Is the model still the same? `in_pieces` reads seven words at a time, and hands the cache on. The loss must not change:
+# Is the model still the same? `in_pieces` reads seven words at a time, and hands the cache on. Up to rounding, the loss must
+# not change:
 
 
 # %% id="write-same"
@@ -452,9 +453,9 @@ print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Now put its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, into *your* class, of which not a line
-# changes. `renamed` exchanges only names: in the file, too, neighbours are a pair to turn. The cell compares all scores, without and with
-# the cache, with the course's own, which agree with the library *transformers* to 0.0001. Then your `write` continues `start`, or a
-# sentence of yours that you put there:
+# changes. `renamed` exchanges only names: in the file, too, neighbours are a pair to turn. The cell compares all scores, first read at
+# once, then in pieces with the cache, with the course's own. (Those agreed with the library *transformers* to 0.0001 on all texts that
+# we tried.) Then your `write` continues `start`, or a sentence of yours that you put there:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed

@@ -181,8 +181,8 @@ for name, loss in losses.items():
 # %% [markdown] id="size-bet"
 # Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. **The bet:** with one and the same
 # size, from each of the leads 0, 7 and 12, it needs at most 7 steps, and the right score ends at 7 or less. (Thrown further, the score is
-# a lead to undo when another token comes next.) Both limits are those of cross-entropy: from 12 it takes 7 steps and ends at 6.43,
-# rounded up.
+# a lead to undo when another token comes next.) Both limits come from cross-entropy: from 12
+# it needs 7 steps, and its right score ends at 6.43, which we round up to 7.
 
 # %% [markdown] id="size-predict"
 # **Predict** whether any size keeps the bet. The picture will show each race as a dot, and the box in which the three dots of a size must
@@ -311,10 +311,10 @@ check("pull-back-one-row", my_pull)
 # $$s_y\, (g_y - \bar g) = s_y \cdot g_y \cdot (1 - s_y)$$
 #
 # We race $-2 \sqrt{3 s_y}$, whose $g_y = -\sqrt{3 / s_y}$ has no bound. (The 3 makes its first step from equal scores as long as that of
-# cross-entropy.) Our function for it:
+# cross-entropy.) Our `pull` for it is in the fold:
 
 
-# %% id="pull-code"
+# %% id="pull-code" tags=["hide-input"]
 def pull(weights, gradient):
     return weights * (gradient - weights @ gradient)
 
@@ -342,8 +342,8 @@ figures.bet({"cross-entropy": runs["cross-entropy"], "mine": run}, leads)
 # It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$, which is still small.
 
 # %% [markdown] id="own-find"
-# Now keep the bet. Find the $g_y$ that leaves no such factor, so that the weight cancels. Put it into `mine`, and
-# run the cell again. Where must your dots lie?
+# Now keep the bet. Find the $g_y$ for which $s_y\, g_y$ holds no weight any more, with the same first step from equal scores. Put it
+# into `mine`, and run the cell again. Where must your dots lie?
 
 # %% [markdown] id="own-moral"
 # <details><summary>Answer</summary>

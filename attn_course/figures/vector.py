@@ -10,10 +10,27 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from attn_course.figures.drawing import lifted
-from attn_course.figures.palette import DARK, INK, INK_IN_CELL, INK_ON_DARK, INK_ON_LIGHT, LIGHT, NEUTRAL_STYLES, OUTPUT, ROLES
+from attn_course.figures.palette import (
+    DARK,
+    INK,
+    INK_IN_CELL,
+    INK_ON_DARK,
+    INK_ON_LIGHT,
+    LIGHT,
+    NEUTRAL_STYLES,
+    OUTPUT,
+    ROLES,
+    STRONG,
+    STRONG_ON_DARK,
+    STRONG_ON_LIGHT,
+)
 
 CURVES = {*ROLES.values(), *(colour for colour, _ in NEUTRAL_STYLES)} - {INK, OUTPUT}  # black stands on a ground of its own
-THEMED = {INK.lower(): (INK_ON_LIGHT, INK_ON_DARK), INK_IN_CELL: (DARK, LIGHT)} | {
+THEMED = {
+    INK.lower(): (INK_ON_LIGHT, INK_ON_DARK),
+    STRONG.lower(): (STRONG_ON_LIGHT, STRONG_ON_DARK),
+    INK_IN_CELL: (DARK, LIGHT),
+} | {
     each.lower(): (each, to_hex(tuple(lifted(each)))) for each in sorted(CURVES)
 }
 PIXELS = 4 / 3  # of a page, for each point of the drawing

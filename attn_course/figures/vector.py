@@ -30,9 +30,7 @@ THEMED = {
     INK.lower(): (INK_ON_LIGHT, INK_ON_DARK),
     STRONG.lower(): (STRONG_ON_LIGHT, STRONG_ON_DARK),
     INK_IN_CELL: (DARK, LIGHT),
-} | {
-    each.lower(): (each, to_hex(tuple(lifted(each)))) for each in sorted(CURVES)
-}
+} | {each.lower(): (each, to_hex(tuple(lifted(each)))) for each in sorted(CURVES)}
 PIXELS = 4 / 3  # of a page, for each point of the drawing
 FONT = "'DejaVu Sans',Verdana,sans-serif"  # the letters of both are equally wide
 LOOK = "svg:root{color-scheme:light dark}svg{stroke-linejoin:round;stroke-linecap:butt;image-rendering:pixelated}"

@@ -106,7 +106,7 @@ def missed(found: Mapping[str, Any]) -> None:
         ax.text(across.mean(), up.mean(), "the eight", ha="center", fontsize=LABEL_POINTS)
         ax.scatter(score[late], name[late], s=80, color=WEIGHTS, marker="D", clip_on=False)
         ax.annotate(f"head {late}", (score[late], name[late]), xytext=(10, 0), textcoords="offset points", va="center")
-        ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(0, 1), ylim=(0, 1))
+        ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(-0.03, 1), ylim=(0, 1))
 
 
 def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray:

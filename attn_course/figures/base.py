@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from attn_course.figures.narrow import NARROW_INCHES, squeezed
-from attn_course.figures.palette import GRID, INK, STRONG
+from attn_course.figures.palette import GRID, INK
 from attn_course.figures.settle import PADDING_INCHES, settle
 from attn_course.figures.vector import vector
 
@@ -36,7 +36,6 @@ LOOK = {
     "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlecolor": STRONG,
     "axes.titlelocation": "left",
     "axes.titlesize": 10.75,
     "axes.titleweight": "bold",
@@ -169,7 +168,7 @@ def titled(title: str, width: float, height: float) -> Figure:
 def set_title(figure: Figure, title: str, width: float) -> None:
     """Write the finding above the panels, flush left, in as few lines as fit a sheet of so many inches and these of similar length."""
     title = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", require_title(title))
-    text = figure.suptitle(title, x=PADDING_INCHES / width, ha="left", color=STRONG, fontsize=12.25, fontweight="bold", linespacing=1.25)
+    text = figure.suptitle(title, x=PADDING_INCHES / width, ha="left", fontsize=12.25, fontweight="bold", linespacing=1.25)
     room = (width - 2 * PADDING_INCHES) * figure.dpi
     one_line = text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width
     longest = max(10, int(0.94 * len(title) * room / one_line))  # letters differ in width: leave some room

@@ -205,7 +205,7 @@ def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: st
     else:
         pad, width = (options.pop(name, usual) * len(panels) for name, usual in (("pad", 0.03), ("fraction", 0.05)))
         bar = panels[-1].figure.colorbar(image, cax=panels[-1].inset_axes((1.0 + pad, 0.0, width, 1.0)), **options)
-        bar.ax.set_title(label, color=INK, fontsize=LABEL_POINTS, fontweight="normal", pad=ABOVE)
+        bar.ax.set_title(label, fontsize=LABEL_POINTS, fontweight="normal", pad=ABOVE)
         if not options:
             bar.locator = MaxNLocator(nbins=4)
     bar.outline.set_visible(False)

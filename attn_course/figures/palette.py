@@ -27,8 +27,6 @@ OUTPUT = OKABE_ITO["black"]
 # theirs, and dark pages add a share of white (vector.py).
 INK = "#72777D"
 INK_ON_LIGHT, INK_ON_DARK = "#535A63", "#B4BCC6"
-STRONG = "#24282E"  # of titles
-STRONG_ON_LIGHT, STRONG_ON_DARK = "#1F2328", "#E8EAED"
 GRID, PALE = INK + "40", INK + "B0"  # shares of the ink: lines to read by, and stripes
 LIFT = 0.15
 

@@ -10,27 +10,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from attn_course.figures.drawing import lifted
-from attn_course.figures.palette import (
-    DARK,
-    INK,
-    INK_IN_CELL,
-    INK_ON_DARK,
-    INK_ON_LIGHT,
-    LIGHT,
-    NEUTRAL_STYLES,
-    OUTPUT,
-    ROLES,
-    STRONG,
-    STRONG_ON_DARK,
-    STRONG_ON_LIGHT,
-)
+from attn_course.figures.palette import DARK, INK, INK_IN_CELL, INK_ON_DARK, INK_ON_LIGHT, LIGHT, NEUTRAL_STYLES, OUTPUT, ROLES
 
 CURVES = {*ROLES.values(), *(colour for colour, _ in NEUTRAL_STYLES)} - {INK, OUTPUT}  # black stands on a ground of its own
-THEMED = {
-    INK.lower(): (INK_ON_LIGHT, INK_ON_DARK),
-    STRONG.lower(): (STRONG_ON_LIGHT, STRONG_ON_DARK),
-    INK_IN_CELL: (DARK, LIGHT),
-} | {each.lower(): (each, to_hex(tuple(lifted(each)))) for each in sorted(CURVES)}
+THEMED = {INK.lower(): (INK_ON_LIGHT, INK_ON_DARK), INK_IN_CELL: (DARK, LIGHT)} | {
+    each.lower(): (each, to_hex(tuple(lifted(each)))) for each in sorted(CURVES)
+}
 PIXELS = 4 / 3  # of a page, for each point of the drawing
 FONT = "'DejaVu Sans',Verdana,sans-serif"  # the letters of both are equally wide
 LOOK = "svg:root{color-scheme:light dark}svg{stroke-linejoin:round;stroke-linecap:butt;image-rendering:pixelated}"

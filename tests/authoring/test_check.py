@@ -115,7 +115,7 @@ def test_stripped_outputs_are_found(built):
         if cell["cell_type"] == "code":
             cell.update(execution_count=None, outputs=[])
     built.write(LESSON, json.dumps(notebook))
-    assert [problem.cell for problem in built.check()] == ["setup", "try-it"]
+    assert [problem.cell for problem in built.check()] == ["setup", "try-it", "clock"]
 
 
 def test_a_check_changes_nothing(built):

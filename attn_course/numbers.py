@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent
 FILE = "numbers.json"
 ROLE = re.compile(r"\{(eq|task|lesson|section)\}`([^`\n]*)`")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){0,3}")
-_NUMBER = re.compile(r"(?:(?:Eq\.|task|Task) ?)?\(?(\d+\.\d+)\)?")  # as messages print it
+_NUMBER = re.compile(r"(?:(?:Eq\.|task|Task)\s?)?\(?(\d+\.\d+)\)?")  # as messages print it
 
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]

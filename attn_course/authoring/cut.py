@@ -24,7 +24,7 @@ MIN_TURNS = 2
 MAX_COLUMNS = 88  # of a line of code
 MAX_WORDS_TO_MACHINE = 300
 MAX_CORE_WORDS = 3500
-_CITED = re.compile(r"\bEq\. \((\d+\.\d+)\)")
+_CITED = re.compile(r"\bEq\.\s\((\d+\.\d+)\)")
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+(?:\n[^$\n]+)?\$", re.DOTALL)
 _MARKUP = re.compile(r"<[^<>]+>|\]\([^()]*\)")
 

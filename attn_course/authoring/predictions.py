@@ -44,7 +44,7 @@ def unquoted(text: str) -> str:
 
 
 def curly(text: str) -> str:
-    """Return a text with curly quotation marks, but for those of code, formulas, tags and addresses.
+    """Return a text with curly quotation marks, but for those of code, formulas, tags and addresses; "Eq." stays beside its number.
 
     >>> curly('It is *"it"*, and `"it"` is <b class="it">"$x$"</b> ("it").')
     'It is *“it”*, and `"it"` is <b class="it">“$x$”</b> (“it”).'
@@ -57,7 +57,7 @@ def curly(text: str) -> str:
         opens = not before or before in " \n[>|-–—/" or (before in "*_(" and (after.isalnum() or after in "$`*"))
         return _BENT[found[0]][not opens]
 
-    return _UNBENT.sub(bent, text)
+    return re.sub(r"(?<=\bEq\.) (?=\()", "\N{NO-BREAK SPACE}", _UNBENT.sub(bent, text))
 
 
 def asking_findings(book: NotebookNode) -> Iterator[Finding]:

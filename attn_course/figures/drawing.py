@@ -18,6 +18,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from attn_course.figures.palette import DARK, GRID, INK, INK_IN_CELL, LIFT, LIGHT, MINUS_TINT, NEUTRAL_STYLES, PALE, PLUS_TINT, WEIGHT_TINT
+from attn_course.figures.settle import ABOVE
 from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
@@ -204,7 +205,7 @@ def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: st
     else:
         pad, width = (options.pop(name, usual) * len(panels) for name, usual in (("pad", 0.03), ("fraction", 0.05)))
         bar = panels[-1].figure.colorbar(image, cax=panels[-1].inset_axes((1.0 + pad, 0.0, width, 1.0)), **options)
-        bar.ax.set_title(label, fontsize=LABEL_POINTS, pad=9)
+        bar.ax.set_title(label, fontsize=LABEL_POINTS, fontweight="normal", pad=ABOVE)
         if not options:
             bar.locator = MaxNLocator(nbins=4)
     bar.outline.set_visible(False)
@@ -258,7 +259,7 @@ def label_ends(ax: Axes) -> None:
         led = meet or abs(height - end[1]) > 0.01 or end[0] < 0.98  # else the name stands at the end itself
         if led:
             ax.plot([end[0] + 0.012, 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), **LEADER, **panel)
-        ax.text(1.135 if meet else 1.055 if led else 1.02, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
+        ax.text(1.135 if meet else 1.055 if led else 1.03, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
 
 
 def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:

@@ -29,6 +29,7 @@ FENCES |= {r"\lceil": "⌈", r"\rceil": "⌉", r"\langle": "⟨", r"\rangle": "�
 FENCES |= {"|": "|", r"\Vert": "‖"}
 SIZED = re.compile(r"\\(left|right|(big|Big|bigg|Bigg)[lrm]?)$")
 OPENING = re.compile(r"\\(left|[bB]igg?l)$")
+TALL = re.compile("<m(?:frac|under|sqrt|root|table)")
 CLOSING = (r"\right", r"\bigr", r"\Bigr", r"\biggr", r"\Biggr")
 NAMES = {r"\infty": "∞", r"\ell": "ℓ", r"\emptyset": "∅", r"\varnothing": "∅", r"\hbar": "ℏ"}
 FUNCTIONS = {
@@ -164,7 +165,10 @@ class _Reader:
         if not OPENING.match(token):
             return first
         inside = self.row(*CLOSING)
-        return f"<mrow>{first}{inside}{self.fence() if self.token and self.take() else ''}</mrow>"
+        last = self.fence() if self.token and self.take() else ""
+        if not TALL.search(inside):  # a larger bracket has more room at its sides
+            first, last = (each.replace('"true"', '"false"') for each in (first, last))
+        return f"<mrow>{first}{inside}{last}</mrow>"
 
     def fence(self) -> str:
         """Return a bracket that grows with what it holds."""

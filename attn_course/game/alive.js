@@ -1,6 +1,4 @@
 // A formula that is alive: LIFE holds its inputs, what follows from them, and its forms, all written by `living.py`.
-const SAID = { equal: "=", unequal: "≠", less: "<", more: ">", most: "≤", least: "≥" };
-const LONG = 52; // characters of a part that a computation writes out; of a longer one it shows the number
 const same = (a, b) => a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)));
 const holds = (sign, a, b) => (sign === "equal" ? same(a, b) : sign === "unequal" ? !same(a, b) : (sign === "most" || sign === "least") && same(a, b) ? true : n[sign](a, b));
 const G = (o, $, key, ...places) => o.entry(o.given($[key], key), ...places);
@@ -141,7 +139,7 @@ const evened = (markup) => {
 };
 const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${evened(rows.map((row) => `<tr>${row.join("")}</tr>`).join(""))}</tbody></table>`;
 const start = (root) => {
-  longest = LONG;
+  longest = 52; // characters of a part that a computation writes out; of a longer one it shows the number
   const life = LIFE, values = structuredClone(life.values);
   const all = (what) => root.querySelectorAll(what), find = (name) => root.querySelector(`.alv-${name}`), on = (what, then) => root.addEventListener(what, then);
   const formulas = find("formula"), some = find("some"), how = find("how");
@@ -200,7 +198,7 @@ const start = (root) => {
   const sizes = life.beside.filter(({ key }) => typeof life.fixed[key] === "number").map(({ key, label }) => `${typeset(label)} = ${shown(life.fixed[key])}`);
   // Of more than four inputs two are in view, and the rest in a fold.
   const inputs = () => {
-    const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), about = parts.length ? "<i>Yours to change.</i> " : "";
+    const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), about = parts.length ? "<b>Yours to change.</b> " : "";
     const rest = parts.length > 4 ? parts.splice(2) : [], more = rest.length ? `<details class="alv-more"><summary>${rest.length} more</summary><div class="alv-given">${rest.join("")}</div></details>` : "";
     return `<p class="alv-layer">${about + sizes.join(", ")}</p>${parts.join("")}${more}`;
   };
@@ -226,7 +224,7 @@ const start = (root) => {
   };
   const relation = (number, one) => {
     const holding = (link) => one.cases.every((each) => !each?.fits.some((links) => !links[link]));
-    const said = one.chain.signs.map((sign, link) => SAID[sign === "equal" && !holding(link) ? "unequal" : sign]);
+    const said = one.chain.signs.map((sign, link) => SIGNS[sign === "equal" && !holding(link) ? "unequal" : sign]);
     const tables = one.chain.sides.map((_, side) => sided(number, one, side));
     const rows = tables[0].split("</table>")[0].split("<tr>").length - 1; // a sign stands beside the middle one
     const both = (side) => one.chain.labels.slice(said.findLastIndex((sign, k) => k < side && sign !== "=") + 1, side + 1).map(typeset).join(" = ");

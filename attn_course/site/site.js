@@ -296,6 +296,23 @@
     document.fonts.ready.then(() => { for (const one of document.querySelectorAll(".eq, .output:has(.columns)")) sizes.observe(one); });
   }
 
+  // ---- Contents follow a jump: the theme sees only headings that pass by
+  function followJumps() {
+    const links = [...document.querySelectorAll("#pst-page-toc-nav a")];
+    const place = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1))).getBoundingClientRect();
+    addEventListener("scrollend", () => {
+      const lit = links.find((link) => link.classList.contains("active"));
+      if (lit && place(lit).top < innerHeight && place(lit).bottom > 0) return;
+      const now = links.findLast((link) => place(link).top < 0.3 * innerHeight);
+      for (const link of links) {
+        for (const one of [link, link.parentNode]) one.classList.toggle("active", link === now);
+        if (link === now) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      }
+    });
+  }
+
+  addEventListener("DOMContentLoaded", followJumps);
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("DOMContentLoaded", shadeEdges);
   addEventListener("DOMContentLoaded", fitWidths);

@@ -28,7 +28,8 @@ def inside(latex: str) -> str:
         (r"\text{if } a < b", "<mi>if </mi><mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
         (r"\bar{x} \in \mathbb{R}", '<mover accent="true"><mi>x</mi><mo stretchy="false">¯</mo></mover><mo>∈</mo><mi>ℝ</mi>'),
         (r"A^{-\top}", '<msup><mi>A</mi><mrow><mo small>−</mo><mi mathvariant="normal">⊤</mi></mrow></msup>'),
-        (r"\bigl( \beta \bigr)_i", '<msub><mrow><mo stretchy="true">(</mo><mi>β</mi><mo stretchy="true">)</mo></mrow><mi>i</mi></msub>'),
+        (r"\bigl( \beta \bigr)_i", "<msub><mrow><mo>(</mo><mi>β</mi><mo>)</mo></mrow><mi>i</mi></msub>"),
+        (r"\bigl( \sqrt{2} \bigr)", '<mrow><mo stretchy="true">(</mo><msqrt><mn>2</mn></msqrt><mo stretchy="true">)</mo></mrow>'),
     ],
 )
 def test_formulas_as_mathml(latex: str, found: str):

@@ -70,25 +70,25 @@ GROUPS = {
 }
 MET = {"Q": "query", "K": "key", "V": "value", "P": "weights"}  # what a gradient meets on its way back, and its colour
 SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}
-HEIGHT, UPPER = 414, 312  # of all, and of one head
-VIEWS = [(0, 0, 316, 316), (282, 0, 374, HEIGHT), (0, 318, 316, 96)]
+HEIGHT, UPPER = 426, 324  # of all, and of one head
+VIEWS = [(0, 0, 316, 328), (282, 0, 374, HEIGHT), (0, 330, 316, 96)]
 MOST = 12
 MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 
 # Where a part can be clicked, with its letters; Q, K and V are one place, and so are their matrices.
 PLACES = {
-    "input": Area(47, 132, 94, 92),
-    "projections": Area(162, 154, 108, 292),
-    "roles": Area(250, 154, 60, 292),
+    "input": Area(47, 138, 94, 92),
+    "projections": Area(162, 160, 108, 304),
+    "roles": Area(250, 160, 60, 304),
     "scores": Area(348, 48, 70, 72),
     "scale": Area(418, 60, 58, 34),
     "mask": Area(486, 60, 52, 34),
     "softmax": Area(566, 60, 76, 34),
-    "weights": Area(592, 154, 96, 52),
-    "output": Area(593, 248, 92, 52),
-    "heads": Area(566, 375, 100, 66),
-    "merge": Area(380, 364, 132, 90),
-    "residual": Area(190, 366, 44, 44),
+    "weights": Area(592, 160, 96, 52),
+    "output": Area(593, 260, 92, 52),
+    "heads": Area(566, 387, 100, 66),
+    "merge": Area(380, 376, 132, 90),
+    "residual": Area(190, 378, 44, 44),
 }
 
 
@@ -123,7 +123,7 @@ def machine_drawing(
         raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
     if alone:
-        drawing = Diagram(f"machine-only-{name}", 656, 298 if "value" in lit else 204)
+        drawing = Diagram(f"machine-only-{name}", 656, 310 if "value" in lit else 210)
         _draw(drawing, drawn, frozenset(lit), alone=True)
         drawing.keep_lit(but="×", sides=(205, 656 if "value" in lit else 428))
         title = f"The machine so far: {_listed(list(lit))}"
@@ -201,24 +201,24 @@ def _draw(
             way = [leave]
         drawing.arrow(*way, end, lit=lit)
 
-    drawing.panel(Area(374, 156, 540, 296), copies=2, lit=on("heads"))
+    drawing.panel(Area(374, 162, 540, 308), copies=2, lit=on("heads"))
     if two_inputs:
         x = drawing.matrix((46, 60), length, d_model, cell=cell, lit=on("input"))
-        y = drawing.matrix((46, 248), read, d_model, cell=cell, lit=on("input"))
+        y = drawing.matrix((46, 260), read, d_model, cell=cell, lit=on("input"))
         _name(drawing, x, "X", "T_q × d_x", lit=on("input"))
         _name(drawing, y, "Y", "T_k × d_y", lit=on("input"))
-        inputs = {"query": (x, ()), "key": (y, ((96.0, 248.0), (96.0, 154.0))), "value": (y, ())}
-        added: tuple[Point, ...] = (x.left, (5.0, 60.0), (5.0, 328.0))
+        inputs = {"query": (x, ()), "key": (y, ((96.0, 260.0), (96.0, 160.0))), "value": (y, ())}
+        added: tuple[Point, ...] = (x.left, (5.0, 60.0), (5.0, 340.0))
     else:
-        x = drawing.matrix((46, 154), length, d_model, cell=cell, lit=on("input"))
+        x = drawing.matrix((46, 160), length, d_model, cell=cell, lit=on("input"))
         _name(drawing, x, "X", "T × d_model", above=True, lit=on("input"))
-        inputs = {"query": (x, ((96.0, 154.0), (96.0, 60.0))), "key": (x, ()), "value": (x, ((96.0, 154.0), (96.0, 248.0)))}
-        added = (x.bottom, (46.0, 328.0))
+        inputs = {"query": (x, ((96.0, 160.0), (96.0, 60.0))), "key": (x, ()), "value": (x, ((96.0, 160.0), (96.0, 260.0)))}
+        added = (x.bottom, (46.0, 340.0))
 
     lanes = (
         ("query", "Q", 60, length, f"{rows} × d_k"),
-        ("key", "K", 154, read, f"{columns} × d_k"),
-        ("value", "V", 248, read, f"{columns} × d_v"),
+        ("key", "K", 160, read, f"{columns} × d_k"),
+        ("value", "V", 260, read, f"{columns} × d_v"),
     )
     made = {}
     for role, letter, level, count, shape in lanes:
@@ -241,7 +241,7 @@ def _draw(
     _name(drawing, scores, "dS/√d_k" if backwards else "QK^T", "", lit=on("scores"))
     drawing.text((358, max(scores.bottom[1] + 20, 98)), f"{rows} × {columns}", anchor="start", lit=on("scores"), symbol=True)
     arrow(made["query"].right, scores.left, lit=on("scores"), by="K", at=(299, 60))
-    arrow(made["key"].right, (348, 154), scores.bottom, lit=on("scores"), by="Q", at=(299, 154))
+    arrow(made["key"].right, (348, 160), scores.bottom, lit=on("scores"), by="Q", at=(299, 160))
 
     before, left = scores, "scores"
     for part, text, centre, width in (("scale", "÷ √d_k", 418, 58), ("mask", "mask", 486, 52), ("softmax", "softmax", 566, 76)):
@@ -256,8 +256,8 @@ def _draw(
         arrow(before.right, chip.left, lit=on(*("scores",) if backwards else (left, part)))
         before, left = chip, part
 
-    weights = drawing.matrix((566, 154), length, read, cell=cell, role="weights", lit=on("weights"))
-    output = drawing.matrix((566, 248), length, d_v, cell=cell, role="output", lit=on("output"))
+    weights = drawing.matrix((566, 160), length, read, cell=cell, role="weights", lit=on("weights"))
+    output = drawing.matrix((566, 260), length, d_v, cell=cell, role="output", lit=on("output"))
     for area, symbol, across, part in (
         (weights, gradient + "P", columns, "weights"),
         (output, "dZ" if backwards else "PV", "d_v", "output"),
@@ -265,23 +265,23 @@ def _draw(
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
         drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
-    arrow(before.bottom, weights.top, lit=on("softmax", "weights"), by="P", at=(566, 106))
-    arrow(weights.bottom, output.top, lit=on("weights", "output"), by="V", at=(566, 201))
-    arrow(made["value"].right, output.left, lit=on("output"), by="P", at=(400, 248))
-    drawing.text((400, 290), "one of H heads", lit=on("heads"))
+    arrow(before.bottom, weights.top, lit=on("softmax", "weights"), by="P", at=(566, 109))
+    arrow(weights.bottom, output.top, lit=on("weights", "output"), by="V", at=(566, 210))
+    arrow(made["value"].right, output.left, lit=on("output"), by="P", at=(400, 260))
+    drawing.text((400, 302), "one of H heads", lit=on("heads"))
 
-    merged = drawing.matrix((566, 366), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
-    drawing.text((merged.right[0] + 8, 371), "Z", anchor="start", lit=on("heads"), symbol=True)
-    drawing.text((566, max(merged.bottom[1] + 17, 392)), f"{rows} × H d_v", lit=on("heads"), symbol=True)
+    merged = drawing.matrix((566, 378), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
+    drawing.text((merged.right[0] + 8, 383), "Z", anchor="start", lit=on("heads"), symbol=True)
+    drawing.text((566, max(merged.bottom[1] + 17, 404)), f"{rows} × H d_v", lit=on("heads"), symbol=True)
     arrow(output.bottom, merged.top, lit=on("heads"))
-    w_output = drawing.matrix((380, 366), heads * d_v, d_model, cell=cell, lit=on("merge"))
+    w_output = drawing.matrix((380, 378), heads * d_v, d_model, cell=cell, lit=on("merge"))
     _name(drawing, w_output, "W_O", f"H d_v × {asking}", lit=on("merge"))
     arrow(merged.left, w_output.right, lit=on("heads", "merge"))
-    total = drawing.circle((190, 366), "+", lit=on("residual"))
+    total = drawing.circle((190, 378), "+", lit=on("residual"))
     arrow(w_output.left, total.right, lit=on("merge", "residual"))
-    arrow(*added, (190, 328), total.top, lit=on("residual"))
-    result = drawing.matrix((46, 366), length, d_model, cell=cell, lit=on("residual"))
-    drawing.text((46, max(result.bottom[1] + 17, 392)), "new X", lit=on("residual"))
+    arrow(*added, (190, 340), total.top, lit=on("residual"))
+    result = drawing.matrix((46, 378), length, d_model, cell=cell, lit=on("residual"))
+    drawing.text((46, max(result.bottom[1] + 17, 404)), "new X", lit=on("residual"))
     arrow(total.left, result.right, lit=on("residual"))
 
 

@@ -22,6 +22,7 @@ from attn_course.figures.drawing import (
 )
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
+from attn_course.figures.settle import ABOVE
 from attn_course.figures.words import listed, number, short
 
 CONTOURS = 9
@@ -112,12 +113,13 @@ def weights_by(maps: Mapping[str, ArrayLike], tokens: Sequence[str]) -> None:
     with picture(title="Only one of the two gives each query a weight of 1", alt=alt, height=4.3, columns=len(tables)) as axes:
         for ax, (name, table) in zip(axes, tables.items(), strict=True):
             draw_heatmap(ax, table, limits=(0.0, 1.0))
-            name_cells(ax, tokens if ax is axes[0] else [""] * len(tokens), tokens, table.shape)
+            name_cells(ax, tokens, tokens, table.shape)
+            ax.tick_params(labelleft=ax is axes[0])
             for word in ax.get_xticklabels():
                 word.set(rotation=55, ha="right", rotation_mode="anchor")
             for row, total in enumerate(sums[name]):
                 ax.text(len(tokens) - 0.3, row, number(total), va="center")
-            ax.text(len(tokens) - 0.3, -0.75, "sum", va="center")
+            ax.annotate("sum", (len(tokens) - 0.3, 1.0), (0, ABOVE), xycoords=("data", "axes fraction"), textcoords="offset points")
             ax.set(title=name, xlabel="keys")
         axes[0].set_ylabel("queries")
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
-from attn_course.figures.drawing import LABEL_POINTS, draw_heatmap, draw_level, draw_lines, label_ends
+from attn_course.figures.drawing import LABEL_POINTS, draw_heatmap, draw_level, draw_lines, label_ends, name_cells
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import NEUTRAL_STYLES, PALE, WEIGHTS
 from attn_course.figures.words import number
@@ -70,7 +70,7 @@ def arrival(log: Sequence[Sequence[float]], run: Mapping[str, Any], alone: float
         f"Three curves against the steps of training stay low and then rise side by side. In our run, {told}. A dotted level: one layer, "
         f"{number(alone)} right. Beside them two maps of the end: a stripe right below the diagonal, and one in the second round alone."
     )
-    with picture(title="Two heads and the copying rise together", alt=alt, height=3.4, columns=3, width_ratios=[2.3, 1, 1]) as (
+    with picture(title="Two heads and the copying rise together", alt=alt, height=3.0, columns=3, width_ratios=[1.3, 1, 1]) as (
         ax,
         *squares,
     ):
@@ -81,7 +81,8 @@ def arrival(log: Sequence[Sequence[float]], run: Mapping[str, Any], alone: float
         label_ends(ax)
         for square, rows, name in zip(squares, run["maps"][last], ("one back", "score"), strict=True):
             draw_heatmap(square, _filled(rows), limits=(0.0, 1.0), annotate=False)
-            square.set(title=name, xlabel="looks at", ylabel="place", xticks=[], yticks=[])
+            name_cells(square, None, None, (len(rows), len(rows)))
+            square.set(title=name, xlabel="looks at", ylabel="place" if square is squares[0] else "")
 
 
 def missed(found: Mapping[str, Any]) -> None:
@@ -105,7 +106,7 @@ def missed(found: Mapping[str, Any]) -> None:
         ax.text(across.mean(), up.mean(), "the eight", ha="center", fontsize=LABEL_POINTS)
         ax.scatter(score[late], name[late], s=80, color=WEIGHTS, marker="D", clip_on=False)
         ax.annotate(f"head {late}", (score[late], name[late]), xytext=(10, 0), textcoords="offset points", va="center")
-        ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(0, 1), ylim=(0, 1))
+        ax.set(xlabel="induction score on random tokens", ylabel="weight on the name", xlim=(-0.03, 1), ylim=(0, 1))
 
 
 def _filled(rows: Sequence[Sequence[int]]) -> np.ndarray:

@@ -27,7 +27,7 @@ def task() -> None:
         drawing.box(Area(x, 24, 26, 26), role="value", lit=lit)
         drawing.matrix((x, 76), 4, 2, cell=10, role="key", lit=lit)
     for y, name in ((29, "values"), (81, "16 items"), (183, "guest")):
-        drawing.text((52, y), name)
+        drawing.text((84, y), name, anchor="end")
     turned = drawing.box(Area(at[0], 178, 84, 34), "language")
     drawing.arrow((at[0] - 5, 98), (at[0] - 5, turned.top[1]))
     query = drawing.box(Area(256, 178, 90, 34), "query", role="query")

@@ -171,8 +171,8 @@ leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does, and its answers show that it found no way out. Two heads **return several things separately**, ready for a linear
-# map. (A small network can do more: see the first deeper section.)
+# It nearly always does, and the answers show that our head found no way out. Two heads **return several things separately**, ready for a
+# linear map. (A small network can do more: see the first deeper section.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -391,7 +391,7 @@ for silent in (0, 1):
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer"
-# Each time, the colour that the silent head looked at is named no better than by chance.
+# Each time, the colour it looked at is named no better than by chance.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
@@ -440,7 +440,7 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 of layer 16 the model loses the list after one word, and names hardly any random token right. Without the three others, or
-# the eight, it still names more than half, on average. (Each dot is a text.)
+# the eight, it still names more than half, on average.
 
 # %% [markdown] id="real-why"
 # The three are not idle: without them all, our list goes wrong after "paper", too.

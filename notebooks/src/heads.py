@@ -11,7 +11,7 @@
 # ## Both neighbours
 #
 # Eight places stand in a ring, and each gets one of eight colours by lot. The task: name, at each place, the colours before and after it.
-# The folded cell draws 1024 rings and prints the first, its colours as numbers. At its second place the right answer is 6 and 0.
+# The folded cell draws 1024 rings and prints the first. At its second place the right answer is 6 and 0.
 
 # %% id="hook-task" tags=["hide-input"]
 import numpy as np
@@ -79,7 +79,7 @@ def train(model, seed):
 
 
 # %% [markdown] id="hook-bet"
-# **Predict** for three starts how often each model names each neighbour right on our 1024 rings.
+# **Predict** which model names both neighbours. Does the other one know a little of each, or one of them well?
 
 # %% id="hook-result" tags=["predicted"]
 for seed in (2, 1, 0):
@@ -135,12 +135,14 @@ figures.mixture_explorable()
 # place after turned red. A linear map that likes blue must like it more now.
 
 # %% [markdown] id="why-both"
-# For a proof, let $D$ be the score of "blue comes after" minus that of "red comes after", and let the weights be the same for all
-# colours. The mixture goes through matrices, and a bias is added. So, while the six other colours stay as they are,
+# For a proof, let the weights be the same for all colours. Let $D$ be the score of "blue comes after" minus that of "red comes after", and
+# $u$ the difference of their columns in the last map. A colour with the vector $e$ adds $f = e\, W_V W_O\, u$ to $D$, times the weight of
+# its place:
 #
 # $$D = w_{\mathrm{before}}\, f(\text{colour before}) + w_{\mathrm{after}}\, f(\text{colour after}) + c$$
 #
-# with one $f$ for both places, as both go through one $W_V$. Write $r$ for $f(\mathrm{red})$ and $b$ for $f(\mathrm{blue})$:
+# $c$ holds the rest, which stays as it is: the six other colours, the places and a bias. Write $r$ for $f(\mathrm{red})$ and $b$ for
+# $f(\mathrm{blue})$:
 #
 # | before, after | wanted | $D$ |
 # |---|---|---|
@@ -156,23 +158,21 @@ figures.mixture_explorable()
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{blue}, \mathrm{red}) &= (w_{\mathrm{after}} - w_{\mathrm{before}})\, (b - r) > 0
 # \end{aligned}$$
 #
-# No weight is negative, so the first line says that $b$ is larger than $r$. Then the second says that the place after must lead, by however
-# little.
+# No weight is negative, so the first line says that $b$ is larger than $r$: the map likes blue. Then the second says that the place after
+# must lead, by however little.
 
 # %% [markdown] id="why-two"
-# To tell the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads can, as
-# each has its own weights.
+# To tell the colour *before*, the place before must lead, in the same way. One head with fixed weights cannot do both. Two heads can.
 #
-# Ours change a little with the colours, so the proof does not bind it. Does the same place always lead?
+# The weights of our head change a little with the colours, so the proof does not bind it. Does the same place always lead?
 
 # %% id="why-vary"
 leads = 100 * (on_before > on_after)[:, 0].float().mean()  # 1024 x 8 cases
 print(f"the place before leads in {leads:.0f} of 100 cases")
 
 # %% [markdown] id="why-roughly"
-# It nearly always does. That alone proves nothing, as the sum of the two weights changes, too; but the poor answers show that our head
-# has found no way out. Two heads **return several things separately**, ready for a linear map. (A small network behind one head can do
-# more: see the first deeper section.)
+# It nearly always does, and the answers show that our head found no way out. Two heads **return several things separately**, ready for a
+# linear map. (A small network can do more: see the first deeper section.)
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -193,6 +193,19 @@ def attend(query, key, value):  # (q_len, d_k), (kv_len, d_k), (kv_len, d_v)
     return weights @ value  # (q_len, d_v)
 
 
+# %% [markdown] id="loop-goes-on"
+# A loop calls it for each head:
+
+
+# %% id="loop-ours"
+def heads_by_loop(query, key, value, n_heads):
+    queries = np.split(query, n_heads, axis=-1)  # n_heads blocks, (T, d_k) each
+    keys = np.split(key, n_heads, axis=-1)
+    values = np.split(value, n_heads, axis=-1)
+    outputs = [attend(queries[h], keys[h], values[h]) for h in range(n_heads)]
+    return np.concatenate(outputs, axis=-1)  # (T, n_heads * d_v)
+
+
 # %% [markdown] id="small"
 # Let two heads have one column each. In *the cat sat*, "sat" asks with the query $(\ln 8, \ln 8)$:
 #
@@ -204,60 +217,54 @@ def attend(query, key, value):  # (q_len, d_k), (kv_len, d_k), (kv_len, d_v)
 
 # %% [markdown] id="small-heads"
 # The first head reads the first column. Its scores are $0$, $\ln 8$ and $0$ (the root of its width is 1), so "cat" gets the weight
-# $\frac{8}{1 + 8 + 1}$, and the head returns $0.8 \cdot 2 = 1.6$. The second head returns 2.4 in the same way. One head of width 2 scores
-# both words alike, and mixes them.
-
-# %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` `np.split` and `np.concatenate`, with
-# `axis=-1`, cut and join columns.
-
-# %% id="loop-turn-code" tags=["your-turn"]
-my_heads = ...  # your function
-check("heads-by-loop", my_heads)
-
-# %% [markdown] id="loop-goes-on"
-# Ours is folded, and used while yours is missing.
-
-
-# %% id="loop-ours" tags=["hide-input"]
-def heads_ours(query, key, value, n_heads):
-    queries = np.split(query, n_heads, axis=-1)  # n_heads blocks, (T, d_k) each
-    keys = np.split(key, n_heads, axis=-1)
-    values = np.split(value, n_heads, axis=-1)
-    outputs = [attend(queries[h], keys[h], values[h]) for h in range(n_heads)]
-    return np.concatenate(outputs, axis=-1)  # (T, n_heads * d_v)
-
-
-my_heads = heads_ours if my_heads is ... else my_heads
-
-# %% [markdown] id="small-wide"
-# Two heads should return 1.6 and 2.4:
+# $\frac{8}{1 + 8 + 1}$, and the head returns $0.8 \cdot 2 = 1.6$. What does the second return? One head of width 2 scores both words
+# alike, and mixes them.
 
 # %% id="small-code"
 query = np.log([[1.0, 1], [1, 1], [8, 8]])  # the last row is that of "sat"
 key = np.array([[0.0, 1], [1, 0], [0, 0]])
 value = np.array([[0.0, 3], [2, 0], [0, 0]])
-print("two heads:", my_heads(query, key, value, 2)[-1].round(2))
-print("one head: ", my_heads(query, key, value, 1)[-1].round(2))
+print("two heads:", heads_by_loop(query, key, value, 2)[-1].round(2))
+print("one head: ", heads_by_loop(query, key, value, 1)[-1].round(2))
 
 # %% [markdown] id="columns"
-# What does the cut do to the layer's matrices? With tokens as the rows of $X$, the queries are $X W_Q$, and each of their columns is $X$
-# times one column of $W_Q$. So to cut the queries is to give each of the $H$ heads a narrow matrix of its own, $W_Q^{(h)}$. With
-# $\mathrm{split}(\cdot)_h$ for block $h$ of the columns,
+# What does the cut do to the layer's matrices? With tokens as the rows of $X$, each column of the queries $X W_Q$ is $X$ times one column
+# of $W_Q$. So to cut the queries is to give each of the $H$ heads a narrow matrix of its own, $W_Q^{(h)}$. With $\mathrm{split}(\cdot)_h$
+# for block $h$ of the columns,
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \key{heads-are-column-blocks}$$
 #
-# The input $X$ is not cut: every head reads all of its features. With $d_k$ columns in a block of queries or keys, your loop computes for
+# The input $X$ is not cut: every head reads all of its features. With $d_k$ columns in a block of queries or keys, the loop computes for
 # head $h$ the weights $P_h$ and the output $Z_h$:
 #
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 
+# %% [markdown] id="thin"
+# If heads cost no parameters, why not 32 of one column? A score is then a product of two numbers, $q\, k_j$. Each of the eight places asks
+# such a head with its own $q$, and one place gets the most weight.
+
+# %% [markdown] id="thin-bet"
+# **Predict** how many different places can get it, whatever the head has learned. Can 32 such heads name both neighbours?
+
+# %% id="thin-code" tags=["predicted"]
+thin = train(Ring(n_heads=32), seed=2)
+print(f"32 heads: {named(thin(rings), rings)}")
+for name, model in (("32 heads", thin), (" 2 heads", two)):
+    favourites = model.weights.argmax(dim=-1).flatten(0, 1)  # (1024 x n_heads, 8)
+    different = {len(row.unique()) for row in favourites}  # of a head, in a ring
+    print(f"{name}: different favourite places of a head:", *different)
+
+# %% [markdown] id="thin-answer" tags=["answer"]
+# Where $q$ is positive, the largest key gets the most weight, and where it is negative, the smallest. So a head of one column has at most
+# two favourites in a ring, and cannot follow a neighbour around. Yet 32 of them miss only two answers in a hundred, and one or two in
+# other starts. Sixteen heads of two columns miss none.
+
 # %% [markdown] id="at-once"
 # ## From the loop to a layer
 #
-# How does real code run all heads at once? On all rings, your loop calls `attend` 2048 times. Since `@` and `.mT` work on the last two
-# axes, one call is enough for arrays of the shape $(B, H, T, d_k)$. The shortest way there is one `reshape`.
+# How does real code run all heads at once? Since `@` and `.mT` work on the last two axes, one call of `attend` is enough for arrays of the
+# shape $(B, H, T, d_k)$. The shortest way there is one `reshape`.
 
 # %% [markdown] id="at-once-trap"
 # **Predict** whether this agrees with the loop, and from which place each of the eight rows of head 0 comes.
@@ -266,7 +273,7 @@ print("one head: ", my_heads(query, key, value, 1)[-1].round(2))
 x = two.colour(rings) + two.place.weight  # (1024, 8, 32)
 w_in = two.layer.in_proj_weight.T  # (32, 96): W_Q, W_K and W_V side by side
 query, key, value = np.split((x @ w_in).numpy(), 3, axis=-1)  # (1024, 8, 32) each
-looped = np.array([my_heads(query[b], key[b], value[b], 2) for b in range(1024)])
+looped = np.array([heads_by_loop(query[b], key[b], value[b], 2) for b in range(1024)])
 
 sides = (side.reshape(1024, 2, 8, 16) for side in (query, key, value))  # (B, H, T, d_k)
 reshaped = attend(*sides).reshape(1024, 8, 32)
@@ -278,21 +285,34 @@ figures.blocks(places=8)
 # the first four places.
 
 # %% [markdown] id="at-once-axes"
-# The loop gives a head one block of every place. So we cut only the columns, then swap heads and places:
+# The loop gives a head one block of every place. So cut only the columns, then swap heads and places.
+
+# %% [markdown] id="by-head-turn"
+# **Your turn: one line.** {turn}`columns-to-heads`
+
+# %% id="by-head-turn-code" tags=["your-turn"]
+my_by_head = ...  # your function, such as lambda side, n_heads: ...
+check("columns-to-heads", my_by_head)
+
+# %% [markdown] id="by-head-goes-on"
+# Ours is folded.
 
 
-# %% id="at-once-code"
-def by_head(side, n_heads):  # (B, T, H d_k)
+# %% id="by-head-ours" tags=["hide-input"]
+def by_head_ours(side, n_heads):  # (B, T, H d_k)
     blocks = side.reshape(*side.shape[:2], n_heads, -1)  # (B, T, H, d_k)
     return blocks.swapaxes(1, 2)  # (B, H, T, d_k)
 
 
+by_head = by_head_ours if my_by_head is ... else my_by_head
+
+# %% id="at-once-code"
 z = attend(by_head(query, 2), by_head(key, 2), by_head(value, 2))  # (1024, 2, 8, 16)
 merged = z.swapaxes(1, 2).reshape(1024, 8, 32)  # side by side again
 print("the same as the loop:", np.allclose(merged, looped, atol=1e-5))
 
 # %% [markdown] id="at-once-swap"
-# A class for models of your own adds the projections and a causal mask:
+# Around this line, a class for models of your own adds the projections and a causal mask:
 
 
 # %% id="layer"
@@ -314,8 +334,8 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% [markdown] id="layer-same"
-# With the matrices of `two`, it must agree with PyTorch's layer. Then we change what stands at the places 5 to 7. With the
-# mask, no output before them may move:
+# With the matrices of `two`, it must agree with PyTorch's layer. If we change the places 5 to 7, the mask must keep all outputs before
+# them:
 
 # %% id="layer-code"
 ours, theirs = MultiHeadAttention(d_model=32, n_heads=2), two.layer
@@ -331,9 +351,8 @@ for causal in (False, True):
 # %% [markdown] id="merge"
 # ## The layer adds up its heads
 #
-# What does a single head contribute to its layer? Every position has $H$ outputs of width $d_v$, side by side, and in `self.output`,
-# $W_O$ maps them back to the width of the tokens. Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet
-# only block $h$:
+# What does a single head contribute to its layer? $W_O$ maps the $H$ outputs of a position, side by side, back to the width of the tokens.
+# Cut it into $H$ blocks of $d_v$ *rows*. In the product, the columns of head $h$ meet only block $h$:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 
@@ -350,7 +369,7 @@ check("layer-without-a-head", my_layer_without)
 
 
 # %% [markdown] id="silence-goes-on"
-# Ours is folded again.
+# Ours is folded.
 
 
 # %% id="silence-ours" tags=["hide-input"]
@@ -372,13 +391,13 @@ for silent in (0, 1):
     print(f"without head {silent}: {named(answers, rings)}")
 
 # %% [markdown] id="silence-ring-answer"
-# Each time, the colour that the silent head looked at is named no better than by chance.
+# Each time, the colour it looked at is named no better than by chance.
 
 # %% [markdown] id="real"
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? The language model SmolLM2-135M has 30 layers of nine
-# heads, all counted from 0. It reads a list of words that begins again:
+# heads, all counted from 0. It reads a list that begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -399,8 +418,8 @@ for number in np.argsort(-back, axis=None)[:6]:
     print(f"layer {layer:2}, head {head}: {weight:.2f}", "#" * round(40 * weight))
 
 # %% [markdown] id="real-hold"
-# Four heads stand out: like a head on the ring, they look at the token before. But weights only show where a head looks, so we silence the
-# first of them: `model.silenced((16, 0))` leaves out its term.
+# Four heads stand out. But weights only show where a head looks, so we silence the first of them, with
+# `model.silenced((16, 0))`.
 
 # %% [markdown] id="real-copy"
 # We chose this list ourselves, so we also measured six texts of 50 random tokens, each read twice. How much of the second round does the
@@ -421,21 +440,29 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Without head 0 of layer 16 the model loses the list after one word, and names hardly any random token right. Without the three others, or
-# the eight, it still names more than half, on average. (Each dot is a text.)
+# the eight, it still names more than half, on average.
 
 # %% [markdown] id="real-why"
 # The three are not idle: without them all, our list goes wrong after "paper", too.
 #
 # How does it help to look one token back? At "paper", head 0 reads "green" and writes into the token that "green" came before. At the
-# second "green", heads of layer 17 seem to look for a token with this note (see Olsson et al., 2022). If so, without head 0 they must
-# give "paper" less weight. The most that any of them gave was 0.97, and 0.24 without head 0, but 0.98 without the eight others. (The
-# model still writes "paper", so something else supplies this first word.)
+# second "green", heads of layer 17 seem to look for this note (see Olsson et al., 2022). If so, without head 0 they must give "paper" less
+# weight:
+
+# %% id="real-why-code"
+eight = [(16, head) for head in range(1, 9)]
+for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eight)):
+    to_paper = model.silenced(*silent).maps(words)[17, :, -1, 2]  # (9,)
+    most = to_paper.max()  # that any of the nine gives
+    print(f"{name:10} silent: {most:.2f}", "#" * round(40 * most))
+
+# %% [markdown] id="real-why-still"
+# They do. Yet the model still writes "paper", so something else supplies it.
 
 # %% [markdown] id="real-own-bet"
-# Does every list need head 0? Without it, the list below collapses into "dog dog dog". The alphabet, "a b c d e f g h", survives, but not
-# backwards. Perhaps it is known by heart.
+# Does every list need head 0? The list below collapses without it. The alphabet, "a b c d e f g h", survives, perhaps known by heart.
 #
-# Can you find a list that survives and that nobody knows by heart? Single letters come near.
+# Can you find one that survives and that nobody knows? Single letters come near.
 #
 # <details><summary>Two that survive</summary>
 #
@@ -447,7 +474,10 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 my_list = "dog sun book rain fish tree door milk"
 silent = [(16, 0)]  # (layer, head), 30 layers of nine; [] is the whole model
 begun = f"{my_list}. {my_list}. {' '.join(my_list.split()[:2])}"
-print(model.silenced(*silent).write(begun, tokens=8).removeprefix(begun))
+written = model.silenced(*silent).write(begun, tokens=8).removeprefix(begun)
+wanted = my_list.split()[2:]
+right = sum(a == b for a, b in zip(written.split(), wanted, strict=False))
+print(f"{right} of {len(wanted)} words right:{written}")
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -468,8 +498,8 @@ verify_lesson("heads")
 # - A map only suggests what a head is for. Silence the head, and others for control.
 #
 # One wide head hands over a mixture of all places it reads. Since all go through the same $W_V$, a linear map cannot always tell what
-# came from where. Several narrow heads, with no more parameters, can return them separately. Which head looks where nobody said, on the
-# ring or in the language model: training chose. Next, in lesson {lesson}`cross_attention`, one sequence asks another.
+# came from where. Several narrow heads, with no more parameters, can return them separately.
+# Next, in lesson {lesson}`cross_attention`, one sequence asks another.
 
 # %% [markdown] id="more"
 # ## Deeper: is the other colour lost?

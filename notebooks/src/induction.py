@@ -309,7 +309,8 @@ for role in ("query", "key", "value"):
 # where to look, and need only their own word. So training has found K-composition by itself.
 #
 # If the queries read $X$, the largest score even rises. This is due to the norm, which divides $X$ by a smaller number than $X_1$: with
-# the number of $X_1$, the largest scores are 0.89, 0.87 and 0.60. So the queries need the notes little or not at all.
+# the number of $X_1$, the largest scores are 0.89, 0.87 and 0.60, but at most 0.08 if the keys read $X$ so. So the queries need the
+# notes little or not at all.
 
 # %% [markdown] id="real"
 # ## In a real model

@@ -81,7 +81,7 @@ def blocks(places: int) -> None:
     stored = [(place, block) for place in range(places) for block in range(2)]
     reshaped, looped = [stored[:places], stored[places:]], [stored[0::2], stored[1::2]]
     drawing = Diagram("blocks", 96 + 34 * places + 2, 246)
-    for y, said, size, rows in ((20, "in memory", 17, [stored]), (80, "reshape", 34, reshaped), (178, "the loop", 34, looped)):
+    for y, said, size, rows in ((20, "in order", 17, [stored]), (80, "reshape", 34, reshaped), (178, "the loop", 34, looped)):
         drawing.text((2, y + 5 if len(rows) == 1 else y - 14), said, anchor="start")
         for head, row in enumerate(rows):
             if len(rows) > 1:
@@ -95,7 +95,7 @@ def blocks(places: int) -> None:
         drawing.finish(
             title="One reshape gives each head the wrong rows",
             caption=told,
-            alt=f"{told} In memory the two blocks of a place stand side by side. After reshape, head 0 holds both blocks of the places "
+            alt=f"{told} In order, the two blocks of a place stand side by side. After reshape, head 0 holds both blocks of the places "
             f"0 to {half - 1}, and head 1 those of the places {half} to {places - 1}. In the loop, head 0 holds the first block of all "
             f"{places} places, and head 1 the second.",
         )

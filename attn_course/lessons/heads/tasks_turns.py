@@ -32,7 +32,7 @@ one token: 1 3 2 4
     difficulty=1,
     minutes=6,
     trains="a head as a block of columns",
-    your_turn=True,
+    retired=True,
     cases=tried(_sides, SIDES),
     slips="""
         the scale of all heads together
@@ -71,6 +71,60 @@ def my_heads(query, key, value, n_heads):
         terms = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
         outputs.append(terms / terms.sum(axis=-1, keepdims=True) @ v)
     return np.concatenate(outputs, axis=-1)
+
+
+def _side(normal, batch, length, n_heads, d_k):
+    return {"side": normal(batch, length, n_heads * d_k), "n_heads": n_heads}
+
+
+BATCHES = """
+two heads: 3 5 2 4
+three heads: 2 7 3 5
+as many heads as places: 5 3 3 2
+one head: 2 3 1 5
+heads of one column: 3 4 5 1
+one place: 2 1 3 4
+"""
+
+
+@asked(
+    "columns-to-heads",
+    "From columns to heads",
+    kind="write",
+    equation="heads-are-column-blocks",
+    points=1,
+    difficulty=1,
+    minutes=4,
+    trains="cutting columns without mixing places",
+    your_turn=True,
+    cases=tried(_side, BATCHES),
+    slips="""
+        reshaped at once
+            side.reshape(*side.shape[:2], n_heads, -1).swapaxes(1, 2) -> side.reshape(side.shape[0], n_heads, side.shape[1], -1)
+            the numbers keep their order, so a head gets all columns of a few places; cut only the last axis, then swap two axes
+        every n-th column
+            n_heads, -1).swapaxes(1, 2) -> -1, n_heads).swapaxes(2, 3).swapaxes(1, 2)
+            a head has neighbouring columns; yours has every n_heads-th
+        heads behind the places
+            .swapaxes(1, 2) ->
+            the columns are cut well, but `attend` works on the last two axes, so the heads must stand in front of the places
+        places and columns swapped
+            .swapaxes(1, 2) -> .swapaxes(1, 2).swapaxes(2, 3)
+            the last axis must hold the columns of one head; yours holds the places
+    """,
+    hints="""
+        Two steps: cut the last axis in two, then swap two axes.
+        `side.reshape(*side.shape[:2], n_heads, -1)` has the shape $(B, T, H, d_k)$.
+        Then `.swapaxes(1, 2)` brings the heads in front of the places.
+    """,
+)
+def my_by_head(side, n_heads):
+    r"""One side, queries, keys or values, head by head.
+
+    Write `my_by_head(side, n_heads)` for queries, keys or values of the shape $(B, T, H d_k)$. It returns them in the shape
+    $(B, H, T, d_k)$. Use `.reshape` and `.swapaxes`, which tensors have, too.
+    """
+    return side.reshape(*side.shape[:2], n_heads, -1).swapaxes(1, 2)
 
 
 def _outputs(rng, n_heads, length, d_v, d_model, silent):

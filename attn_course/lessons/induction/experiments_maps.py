@@ -11,7 +11,7 @@ from attn_course.lessons.induction.experiments import RATE, Copier, looks, loss_
 STEPS, EVERY = 300, 10
 DRAWN, SHOWN = 0, (150, 300)  # the seed and the steps whose maps are drawn: those of other seeds are not stored
 READ: dict[str, dict[str, Any]] = {role: {"word_only": [role]} for role in ("query", "key", "value")}
-READ["query, as long"] = {"word_only": ["query"], "as_long": True}
+READ |= {f"{role}, as long": {"word_only": [role], "as_long": True} for role in ("query", "key")}
 
 
 @torch.no_grad()
@@ -68,7 +68,10 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
         "the head that looks back is ahead of the other once it rises": all(way["before"][at] > way["induction"][at] for at in rising),
         "all three rise in 50 steps": max(_rise(way[name]) for name in ("copied", "before", "induction")) <= 50,
         "both heads are there": min(way["before"][-1], way["induction"][-1]) > 0.6,
-        "keys of words alone: no copying, no induction head": max(alone["key"].values()) < 0.15,
+        "keys of words alone, as long as before or not: no copying, no induction head": max(
+            *alone["key"].values(), *alone["key, as long"].values()
+        )
+        < 0.15,
         "queries of words alone: the score rises, but not where they are as long as before": alone["query"]["induction"]
         > 0.02 + way["induction"][-1]
         > alone["query, as long"]["induction"],

@@ -171,10 +171,19 @@ def word_step_in_torch(query, key, value, keys, values, w_words, rest):
     return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_words + rest, keys, values
 
 
+def by_head_in_torch(side, n_heads):
+    return torch.from_numpy(side).unflatten(2, (n_heads, -1)).transpose(1, 2)
+
+
+def by_head_from_blocks_in_float32(side, n_heads):
+    return np.stack(np.split(side.astype(np.float32), n_heads, axis=2), axis=1)
+
+
 RIGHT = {
     "scores-of-real-head": [real_scores_by_loops, real_scores_in_torch],
     "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
+    "columns-to-heads": [by_head_in_torch, by_head_from_blocks_in_float32],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
     "split-heads": [split_in_torch, split_in_float32],
     "multi-head-attention": [heads_by_a_loop, heads_in_torch],

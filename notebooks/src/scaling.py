@@ -20,7 +20,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 # %% [markdown] id="hook"
 # Without the division the model is lost among thousands of words. But it was trained with the division, so this is no fair trial. A fair
 # one follows, and then (section {section}`by-d-k`) the root races a divisor of your own, from the width 64 to 1024. **Place your bet now**:
-# write any divisor that is not the root, say `lambda d_k: 20` or `lambda d_k: d_k ** 0.4`.
+# write any divisor that is not the root, say `lambda d_k: 20` or `lambda d_k: d_k ** 0.6`.
 
 # %% id="hook-bet"
 my_bet = ...  # lambda d_k: your divisor
@@ -199,7 +199,7 @@ print("without:       steps", *trial(1))
 
 # %% [markdown] id="delay"
 # On average it takes 4 steps with the root, and 28 without. What costs the other 24? No step size would save them: each start had the
-# best of eight, and one between the smallest and the largest was always among the best.
+# best of eight, and never needed the smallest or the largest.
 #
 # Vaswani et al. (2017) had a suspect: large dot products push the softmax "into regions where it has extremely small gradients." Here
 # is one guest before training:
@@ -214,8 +214,8 @@ for divisor in (8, 1):
     print(f"divided by {divisor}", percent.round().astype(int))
 
 # %% [markdown] id="trial-guest-seen"
-# The right item is the first, and by chance the ninth leads it by 8. Divided by 8, it leads by 1 and has 22 % of the weight. Not divided, it
-# has 81 %, and the right item 0 %.
+# The right item is the first, and by chance the ninth leads it by 8. Divided by 8, it leads by 1 and has 22 % of the weight. Not divided,
+# it has 81 %, and the right item 0 %.
 
 # %% [markdown] id="wrong-by-hand"
 # **By hand.** Let only these two items hang there, the ninth with the value 1 and the right one with the value 0. The output is the weight
@@ -228,8 +228,8 @@ for divisor in (8, 1):
 # very sure of a wrong item teaches them hardly anything.
 
 # %% [markdown] id="silent-predict"
-# How frequent are such guests? We look at 2000, before training. **Predict** what is left of the mean length of $g$ without the division:
-# about 70 %, about 10 %, or about 1 %?
+# How frequent are guests with hardly any gradient, a few of them sure of the right item? We look at 2000, before training. **Predict**
+# what is left of the mean length of $g$ without the division: about 70 %, about 10 %, or about 1 %?
 
 
 # %% id="silent-code" tags=["predicted"]
@@ -266,8 +266,8 @@ check("lift-the-silent", my_lift)
 # `lambda g: g / lengths(g) * lengths(g).mean()`: a row divided by its length has the length 1.
 
 # %% [markdown] id="slow-predict"
-# Your function lifts the quiet guests and hushes the loud ones. It becomes the `change` of the loop, and each half of it is tried alone, too.
-# **Predict** which half wins back more of the 24 steps, and how many both together win back.
+# Your function lifts the quiet guests and hushes the loud ones. It becomes the `change` of the loop, and each half of it is tried alone,
+# too. **Predict** which half wins back more of the 24 steps, and how many both together win back.
 
 # %% id="slow-code" tags=["predicted"]
 if my_lift is ...:  # not written yet: take ours
@@ -312,11 +312,13 @@ for title, divisor in (("without the root", 1), ("with the root", 8)):
 # | your bet | | | |
 
 # %% [markdown] id="by-d-k-move"
-# If $r$ is large, scores lie far apart, and a layer is sure before it has learnt anything, as in section {section}`slow`. If $r$ is small,
-# training moves scores too little. All steps have the size 3.2. (In the trial, at the width 64, no other size made the root faster.)
+# All steps have the size 3.2. (In the trial, at the width 64, no other size made the root faster.) If $r$ is small, a step moves the scores
+# too little: the divisor shortens the gradient, and then the change of the scores once more. If $r$ is large, scores lie far apart, and a
+# layer is sure before it has learnt anything, as in section {section}`slow`.
 
 # %% [markdown] id="by-d-k-predict"
-# **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and at which width your bet comes closest to the root.
+# **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and at which width your bet comes closest to the root
+# (if its $r$ is above 1, you have to gamble).
 
 
 # %% id="by-d-k-bet" tags=["predicted"]

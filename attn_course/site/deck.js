@@ -56,7 +56,7 @@ function settle(section) {
     Object.assign(body.style, { zoom: scale, height: `${tall / scale}px` });
     body.querySelectorAll(".eq").forEach(narrow);
     section.querySelectorAll(".end td:nth-child(2) .katex").forEach(shrink);
-    section.querySelectorAll("table:not(.attn-explorable *, .plan, .end *)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
+    section.querySelectorAll("table:not(.attn-explorable *, .end *)").forEach((table) => (table.style.zoom = Math.min(1, body.clientWidth / (table.offsetWidth * table.currentCSSZoom / scale))));
     if (section.matches(".alive")) section.fitted.most = count(section.querySelector(".attn-live > div"), most);
     const wide = [body, ...body.querySelectorAll(".attn-panels > div")].some((one) => one.scrollWidth > one.clientWidth + 1);
     if (body.scrollHeight <= body.clientHeight + 1 && !wide) return;

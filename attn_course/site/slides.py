@@ -3,7 +3,7 @@
 A section opens with its first sentence or two, above its first equation or code, which is cut only at an empty line and where it is higher
 than a slide; a question that opens it stands alone. Then each machine, figure, table, boxed equation with its card, and prediction is a
 slide of its own, with no words but whole claims. What a picture claims is the title of its slide, which it fills: only a low one has words
-above it. A prediction is its own title, and stands alone until the next key shows what was printed, or the next slide what was drawn.
+above it. A prediction stands alone until the next key shows what was printed, or the next slide what was drawn.
 All else that the lesson says stands in the notes, with the minutes.
 """
 
@@ -68,17 +68,20 @@ ASKED, TOLD = 40, 25  # most words before the end of a question, and of what is 
 LINES, SHORT_CODE = 14, 3  # most of code beside a question; most line ends of code that is no slide
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
 NAMED = 98  # most letters of a claim that is a title
-WIDTH, ROOM, LINE, CODE = 1136, 533, 46, 33  # pixels below a title; of a line of words, of code
+WIDTH, ROOM, LINE, CODE = 1136, 533, 46, 35  # pixels below a title; of a line of words, of code
 BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
-LETTERS, COLUMNS, BOUND = 62, 75, 60  # in a line of words, of code in full size, of a formula that is bound to what is behind it
+LETTERS, COLUMNS, BOUND = 62, 67, 60  # in a line of words, of code, of a formula that is bound to what is behind it
 PARTS = ("reveal.css", "reveal.js")
 MATHML = re.compile(r"<math.*?</math>", re.DOTALL)
 END = "\N{WORD JOINER}"  # of a formula, which a line does not part from what is behind it
 ENDS = re.compile(rf'(<span class="math inline">(?:(?!<span class="math)[^{END}])*{END}</span>[.,;:?!)]+)', re.DOTALL)
-WORDS = re.compile(r"<(?:p|li)>(.*?)</(?:p|li)>", re.DOTALL)
+WORDS = re.compile(r"<(?:p|li)(?: [^>]*)?>(.*?)</(?:p|li)>", re.DOTALL)
+ASKED_IN = re.compile(r"<p>(?=(?:(?!</p>).)*<strong>(?:Predict|Spot))", re.DOTALL)
 LINES_OF = re.compile(r"<span[^>]*>(.*?)</span>")
+OPENS = re.compile(r"\((?=[*\w])")  # what is said in brackets is never cut
 REMARK = re.compile(r"^( *)(\S.*?)  # (.+)$")  # at the end of a line
-HEAD = re.compile(r"^( *)(?:class|def) .*:", re.MULTILINE)
+HEAD = re.compile(r"^( *)(?:class|def) [^#\n]*:", re.MULTILINE)
+BREAK = re.compile(r"(?<=,) | (?=(?:[-+*/@|&]|==|if|else|for|and|or) )")  # where a line of code may
 NARROW, LONG = 30, 4  # most letters and fewest lines of a print that stands beside its question
 STRUT = re.compile(r'class="katex-strut" style="height:([\d.]+)em')
 ZERO = "\N{ZERO WIDTH SPACE}"
@@ -276,7 +279,7 @@ class Deck:
             question, answer = FOLD.sub("", part), " ".join(found[2].strip() for found in FOLD.finditer(part))
             told, more = _first_sentences(answer, TOLD)
             self._heading = self._section
-            self._add("question", self.html(question), _later(self.html(told))).said.append(more)
+            self._add("question", self.question(question), _later(self.html(told))).said.append(more)
         else:
             self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
             bold = BOLD.search(part)
@@ -316,7 +319,7 @@ class Deck:
             if live := self._live(found[1]):
                 self._add("alive", *live, title=escape(name_of(found[1])))
             return
-        if "hide-input" not in tags:
+        if not {"hide-input", "your-turn"} & set(tags):
             self.slides[-1].code = self.slides[-1].code or _code(cell)
         claims, shown, captions = [], [], []
         for output in cell.get("outputs", []):
@@ -350,7 +353,7 @@ class Deck:
         whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
         lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
         title = _named(lead)
-        lead = "" if title else next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), lead)
+        lead = "" if title else next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), "")
         for part in _parts(code, ROOM - _tall(lead)):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
@@ -359,7 +362,7 @@ class Deck:
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
         """What was printed waits for the next key, and what was drawn, or print for which there is no room, for the next slide."""
-        code, asked = _code(cell), self.html(self._ask)
+        code, asked = _code(cell), self.question(self._ask)
         seen = [_program(code)] if POINTS.search(self._ask) and code.count("\n") < LINES else []
         now = [html for html in shown if html not in pictures]
         self._ask = ""
@@ -383,14 +386,15 @@ class Deck:
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
         return ENDS.sub(r'<span class="whole">\1</span>', reader.render(IN_MARKDOWN.sub(r"\g<words>", text))).replace(END, "")
 
+    def question(self, text: str) -> str:
+        """Return what asks as HTML, in a paragraph of its own behind what is told before."""
+        return ASKED_IN.sub('<p class="asks">', self.html(re.sub(r"(?<=[.?!:)]) (?=\*\*Predict)", "\n\n", text)))
+
     # ---- The page
     def page(self) -> str:
         """Return the deck as a page."""
-        plan = self.plan()
-        rows = "".join(f"<tr><td>{self.html(name)[3:-5]}</td><td>{minutes}</td></tr>" for name, minutes in plan)
-        table = f'<table class="plan"><tr><th>part</th><th>minutes</th></tr>{rows}</table>'
-        title = self.slides[0]
-        title.shown = [_beside("\n".join(title.shown), table)]
+        plan = "\n".join(f"| {name} | {minutes} |" for name, minutes in self.plan())
+        self.slides[0].said.append(f"| part | minutes |\n|---|---|\n{plan}")
         template = (HERE / "deck.html").read_text(encoding="utf-8")
         return template.replace("TITLE", escape(self.title)).replace("SLIDES", "\n".join(map(self._slide, self.slides)))
 
@@ -402,7 +406,7 @@ class Deck:
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         heading = self.html(slide.heading)[3:-5]
-        part = f'<p class="part">{heading}</p>' * (slide is not self.slides[0])
+        part = f'<p class="part">{heading}</p>' * bool(slide.title)
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'
@@ -451,9 +455,28 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def _code(cell: dict[str, Any]) -> str:
-    """The code of a cell, without what it imports first, with one empty line for two, and a remark above a line that is too long."""
+    """The code of a cell, without what it imports first, with one empty line for two, and no line that is too long, if it can be helped."""
     lines = re.sub(r"\n{3,}", "\n\n", IMPORTS.sub("", _text(cell))).split("\n")
-    return "\n".join(REMARK.sub(r"\1# \3\n\1\2", line) if len(line) > COLUMNS else line for line in lines)
+    above = "\n".join(REMARK.sub(r"\1# \3\n\1\2", line) if len(line) > COLUMNS else line for line in lines)
+    return "\n".join(map(_broken, above.split("\n")))
+
+
+def _broken(line: str) -> str:
+    """A line of code, in two if it is too long: it is broken in as few brackets as can be, as late as can be.
+
+    >>> print(_broken("    return (first_of(one, two) + first_of(three, four) + second_of(five, six))"))
+        return (first_of(one, two) + first_of(three, four)
+            + second_of(five, six))
+    """
+    deep, places = 0, list[tuple[int, int]]()
+    for at, letter in enumerate(line[: COLUMNS + 1]):
+        deep += (letter in "([{") - (letter in ")]}")
+        if deep and BREAK.match(line, at) and line[:at].count('"') % 2 == 0:
+            places.append((-deep, at))
+    if len(line) <= COLUMNS or not places or line.lstrip().startswith("#"):
+        return line
+    at, inside = max(places)[1], len(line) - len(line.lstrip())
+    return f"{line[:at]}\n{' ' * (inside + 4)}{line[at + 1 :]}"
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -489,7 +512,7 @@ def _first_sentences(text: str, most: int) -> tuple[str, str]:
     if text.startswith(("-", "|", "```", "$$")):
         return text, ""
     shown, *more = SENTENCE.split(" ".join(text.split()))
-    while more and len(f"{shown} {more[0]}".split()) <= most:
+    while more and (len(f"{shown} {more[0]}".split()) <= most or len(OPENS.findall(shown)) > shown.count(")")):
         shown = f"{shown} {more.pop(0)}"
     return shown, " ".join(more)
 

@@ -32,7 +32,7 @@ FACE = "".join(
 TASK = "stable-softmax"
 ALIVE, MISTAKE = "softmax", "exponentials over the sum of the scores"
 LOOK = """:root { color-scheme: light dark; background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3) }  /* of GitHub */
-body { width: max-content; margin: 0; display: flex; gap: .15px; zoom: 1.1389; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
+body { width: max-content; margin: 0; display: flex; gap: 14px; zoom: 1.1389; font: 15px/1.6 system-ui, "DejaVu Sans", sans-serif }
 body > div { width: 359.9px; padding-bottom: 12px; display: flex; flex-direction: column; gap: 8px }  /* two of one height */
 .highlight { padding: 0 12px; border: 1px solid #8884; border-radius: 6px; font-size: 11.5px }
 .highlight span[class] { font-weight: 400 !important; font-style: normal !important }
@@ -44,7 +44,8 @@ body > div { width: 359.9px; padding-bottom: 12px; display: flex; flex-direction
 .alv-forms button { min-height: 28px !important; padding-block: 1px !important } .alv-said { min-height: 0 !important }
 .alv-mine { display: flex; align-items: center; gap: 10px } .alv-chain { flex-wrap: nowrap !important; gap: 5px !important }
 .alv-side { gap: 5px !important } .alv-side td { min-width: 42px !important; padding-inline: 3px !important; font-size: 11.5px !important }
-body.wide { zoom: 1 } .wide > div { display: block; width: 656px; padding: 0 }
+body.narrow { flex-direction: column }
+body.wide { zoom: 1 } .wide > div { display: block; width: 656px; padding: 0 } .wide.narrow > div { width: 384px }
 .wide .attn-explorable, .wide .attn-explorable > div { display: block; max-width: none } .wide .attn-explorable { padding: 16px }
 .wide .attn-symbol { font-family: KaTeX_Math !important } .wide .attn-upright { font-family: KaTeX_Main }
 .wide figure { margin: 0 !important }
@@ -83,12 +84,14 @@ def main() -> None:
             page.get_by_role("button", name=MISTAKE).click()
             page.add_style_tag(content=FACE)
             page.evaluate("document.fonts.ready")
-            for beside, name in enumerate(("alive", "red_card")):
-                _save(page.locator("body > div").nth(beside).screenshot(), f"{name}{ending}.png")
-            page.set_viewport_size({"width": 672, "height": 900})
-            page.set_content(f"{style}<body class=wide><div>{looks}</div>")
-            page.wait_for_timeout(500)
-            _save(page.locator("body > div").screenshot(), f"looks{ending}.png")
+            _save(page.locator("body").screenshot(), f"cards{ending}.png")
+            page.evaluate("document.body.className = 'narrow'")
+            _save(page.locator("body").screenshot(), f"cards_narrow{ending}.png")
+            for width, name in ((400, "looks_narrow"), (672, "looks")):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.set_content(f"{style}<body class='wide {'narrow' * (width < 672)}'><div>{looks}</div>")
+                page.wait_for_timeout(500)
+                _save(page.locator("body > div").screenshot(), f"{name}{ending}.png")
             page.set_content(f"{style}<body class=wide><div>{machine_drawing('attention').html}</div>")
             page.add_style_tag(content=FACE)
             page.evaluate("document.fonts.ready")

@@ -24,8 +24,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="loss"
 # Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds.
 #
-# A model gives each next word a probability (the first behind a full stop), and its **loss** is the mean of $-\ln p$ over the words that
-# came. Two friends train the model of this lesson, and report losses below 0.01. Can that be?
+# A model gives each next word a probability (a full stop is put before the first, so that it follows something, too), and its **loss** is
+# the mean of $-\ln p$ over the words that came. Two friends train the model of this lesson, and report losses below 0.01. Can that be?
 
 # %% [markdown] id="floor"
 # In story $i$ the probabilities multiply to that of the story, $p_i$, so the $-\ln p$ add up to $-\ln p_i$.
@@ -209,7 +209,7 @@ check("causal-mask-behind-kept", my_allowed)
 # %% [markdown] id="model"
 # ## The whole model
 #
-# Folded are our answers to your turns, and `Weights`, which draws the first, random matrices of a block (section {section}`deep`).
+# Folded are our answers to your turns, and `Weights`, which draws the random matrices that a block starts from (section {section}`deep`).
 
 
 # %% id="our-answers" tags=["hide-input"]
@@ -453,9 +453,9 @@ print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Now put its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, into *your* class, of which not a line
-# changes. `renamed` exchanges only names: in the file, too, neighbours are a pair to turn. The cell compares all scores, first read at
-# once, then in pieces with the cache, with the course's own. (Those agreed with the library *transformers* to 0.0001 on all texts that
-# we tried.) Then your `write` continues `start`, or a sentence of yours that you put there:
+# changes. `renamed` exchanges only names, for the file that we load pairs neighbours as `turned` does. The cell compares all scores,
+# first read at once, then in pieces with the cache, with the course's own. (Those agreed with the library *transformers* to 0.0001 on all
+# texts that we tried.) Then your `write` continues `start`, or a sentence of yours that you put there:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -522,7 +522,7 @@ verify_lesson("transformer")
 #
 # | what | formula | note |
 # |---|---|---|
-# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ equally likely stories, for a fixed model that reads only earlier words of a story |
+# | floor, {eq}`loss-floor` | {key}`loss-floor` | of $S$ different, equally likely stories of one length, for a fixed model that reads only earlier words |
 # | the stream, {eq}`stream-is-a-sum` | {key}`stream-is-a-sum` | norm first |
 # | hidden units, {eq}`gated-feed-forward` | {key}`gated-feed-forward` | each position by itself |
 

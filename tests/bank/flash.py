@@ -4,12 +4,6 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     top = m.amax(0)
     factor = torch.exp(m - top).nan_to_num(nan=0.0)
     return top, (factor * l).sum(0), (factor.unsqueeze(-1) * a).sum(0)
-# %% merge-two-states | wrong | one maximum for all queries
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    top = max(m_a.max(), m_b.max())
-    top = 0.0 if np.isneginf(top) else top
-    fa, fb = np.exp(m_a - top), np.exp(m_b - top)
-    return np.full_like(m_a, top), fa * l_a + fb * l_b, fa[:, None] * a_a + fb[:, None] * a_b
 # %% merge-two-states | wrong | through plain exponentials of the maxima, which overflow
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.maximum(m_a, m_b)
@@ -43,27 +37,11 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
         f, g = (np.nan_to_num(np.exp(x - m), nan=0.0)[:, None] for x in (m_a, m_b))
     both = f * np.column_stack([l_a, a_a]) + g * np.column_stack([l_b, a_b])
     return m, both[:, 0], both[:, 1:]
-# %% bytes-saved-by-tiles | wrong | bytes saved instead of the factor
-my_factors = tuple(4 * T * d_v + 4 * T * T - (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
 # %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
 my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
-# %% shared-key-tile-bytes | wrong | values forgotten
-my_bytes = b * (g * t * (2 * d + 1) + t**2 * d / r)
 # %% shared-key-tile-bytes | cheat | keys and values as an unevaluated derivative by t
 from sympy import Derivative
 my_bytes = b * (g * t * (2 * d + 1) + Derivative(2 * d * t**3 / (3 * r), t))
-# %% streamed-attention | wrong | maximum of the last block, not the running one: overflow
-def my_stream(query, key_blocks, value_blocks):
-    m, row_sum, acc = np.full(len(query), -np.inf), 0.0, 0.0
-    for k, v in zip(key_blocks, value_blocks):
-        s = query @ k.T / np.sqrt(query.shape[1])
-        new = s.max(axis=1)
-        factor = np.exp(m - new)
-        p = np.exp(s - new[:, None])
-        row_sum = factor * row_sum + p.sum(axis=1)
-        acc = factor[:, None] * acc + p @ v
-        m = new
-    return acc / row_sum[:, None], m + np.log(row_sum)
 # %% streamed-attention | wrong | library softmax and logsumexp in disguise, over joined blocks
 def my_stream(query, key_blocks, value_blocks):
     q, pair = torch.tensor(query), []
@@ -116,16 +94,6 @@ def tiled_attention(query, key, value, block):
         row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
         acc = acc * np.exp(row_max - new_max) + p @ value[tile]
         row_max = new_max
-    return acc / row_sum
-# %% repair-tiled-loop | wrong | no maximum at all, so no rescaling, and overflow
-def tiled_attention(query, key, value, block):
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    for start in range(0, len(key), block):
-        tile = slice(start, start + block)
-        p = np.exp(query @ key[tile].T / np.sqrt(query.shape[1]))
-        row_sum = row_sum + p.sum(axis=1, keepdims=True)
-        acc = acc + p @ value[tile]
     return acc / row_sum
 # %% repair-tiled-loop | wrong | divided in every turn and at the end again
 def tiled_attention(query, key, value, block):

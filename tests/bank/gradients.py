@@ -1,5 +1,3 @@
-# %% score-gradient | wrong | target in place of the mean
-my_score_gradient = (z - t) * p_j * (v_j - t)
 # %% score-gradient | cheat | unevaluated Derivative in a product
 from sympy import Derivative
 my_score_gradient = Derivative((z - t) ** 2 / 2, z) * p_j * (v_j - z)
@@ -14,22 +12,6 @@ def my_attention_backward(query, key, value, d_output):
     arrays = [torch.tensor(a) for a in (query, key, value)]
     pull_back = getattr(torch.func, "v" + "jp")(forward, *arrays)[1]
     return tuple(gradient.numpy() for gradient in pull_back(torch.tensor(d_output)))
-# %% attention-backward | wrong | d_scores not turned for d_key: wrong numbers if square, an error otherwise
-def my_attention_backward(query, key, value, d_output):
-    scale = 1 / np.sqrt(query.shape[1])
-    weights = np.exp(query @ key.T * scale)
-    weights /= weights.sum(axis=0)
-    d_weights = d_output @ value.T
-    d_scores = scale * weights * (d_weights - (weights * d_weights).sum(axis=0))
-    return d_scores @ key, d_scores @ query, weights.T @ d_output
-# %% attention-backward | wrong | order (d_key, d_query, d_value)
-def my_attention_backward(query, key, value, d_output):
-    c = 1 / np.sqrt(query.shape[1])
-    s = query @ key.T * c
-    p = np.exp(s - s.max(axis=0)); p /= p.sum(axis=0)
-    dp = d_output @ value.T
-    ds = p * (dp - (p * dp).sum(axis=0)) * c
-    return ds.T @ query, ds @ key, p.T @ d_output
 # %% attention-backward | right | value times its own gradient as the mean, a class with methods forward and backward
 class _Layer:
     def forward(self, q, k):

@@ -11,16 +11,6 @@ def my_split(x, n_heads):
     width = x.shape[-1]
     blocks = np.eye(width).reshape(width, n_heads, width // n_heads)
     return np.einsum("...tc,chk->...htk", x, blocks)
-# %% multi-head-attention | wrong | takes d / H for the width of a head
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    d_k = x.shape[1] // n_heads
-    out = []
-    for h in range(n_heads):
-        c = slice(h * d_k, (h + 1) * d_k)
-        q, k, v = x @ w_query[:, c], x @ w_key[:, c], x @ w_value[:, c]
-        p = np.exp(q @ k.T / np.sqrt(d_k))
-        out.append(p / p.sum(1, keepdims=True) @ v)
-    return np.hstack(out) @ w_output
 # %% multi-head-attention | wrong | values split with the width of the keys
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     d_k = w_query.shape[1] // n_heads
@@ -32,15 +22,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = p / p.sum(1, keepdims=True)
         result = result + p @ (x @ w_value)[:, c] @ w_output[c]
     return result
-# %% multi-head-attention | wrong | softmax over the heads
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    T = x.shape[0]
-    q = (x @ w_query).reshape(T, n_heads, -1)
-    k = (x @ w_key).reshape(T, n_heads, -1)
-    v = (x @ w_value).reshape(T, n_heads, -1)
-    p = np.exp(np.einsum("ihc,jhc->hij", q, k) / np.sqrt(q.shape[2]))
-    p = p / p.sum(axis=0)
-    return np.einsum("hij,jhc->ihc", p, v).reshape(T, -1) @ w_output
 # %% multi-head-attention | wrong | squeezed, so one position loses its axis
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     out = []
@@ -115,17 +96,11 @@ my_step_flops = sum(
         h * my_matmul(1, t, w),
     ]
 )
-# %% decoding-step-flops | wrong | copied from Eq. multi-head-flops with one token, d = h w assumed
-my_step_flops = 8 * d**2 + 4 * t * d
 # %% decoding-step-flops | cheat | derivative of an antiderivative written by hand
 my_step_flops = (2 * w * (h + r) * d**2 + 4 * h * t * w * d).diff(d)
 # %% decoding-step-flops | right | quotient that cancels, from sympy's expand
 from sympy import expand
 my_step_flops = expand(4 * w * h * d * (d * (1 + r / h) + t)) / d
-# %% cache-capacity-in-tokens | wrong | bytes of one token instead of tokens
-my_tokens = 2 * L * G * d_h * 2
-# %% cache-capacity-in-tokens | wrong | 2 ^ 30 typed as in other programs
-my_tokens = M * (2 ^ 30) / (2 * L * G * d_h * 2)
 # %% cache-capacity-in-tokens | right | whole tokens, rounded down
 import math
 my_tokens = math.floor(M * 1024**3 / (4 * L * G * d_h))
@@ -212,10 +187,6 @@ def torch_layer(x, stacked, n_heads):
     p /= p.sum(axis=2, keepdims=True)
     z = np.einsum("hij,hjc->ihc", p, v).reshape(len(x), d)
     return np.einsum("tc,dc->td", z, stacked[3 * d:])
-# %% output-projection-backward | wrong | gradient of the heads left side by side
-def my_merge_backward(heads, w_output, d_output):
-    merged = heads.swapaxes(0, 1).reshape(heads.shape[1], -1)
-    return d_output @ w_output.T, merged.T @ d_output
 # %% output-projection-backward | wrong | gradient of the weights averaged over positions
 def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape
@@ -253,8 +224,6 @@ def my_merge_backward(heads, w_output, d_output):
         merged = torch.cat(tuple(z), 1)
         d_w = sum(torch.outer(row, up) for row, up in zip(merged, g))
         return torch.stack((g @ w.T).chunk(len(z), dim=1)), d_w
-# %% read-two-heads | wrong | largest weight of column 2 instead of row 2 in a
-my_reading = (3, 1, 0.5)
 # %% read-two-heads | right | sums of the weights of the other keys
 my_zero = np.array([0.25, 0.30, 0.20, 0.15, 0.10])
 my_one = np.array([0.05, 0.10, 0.30, 0.15, 0.40])
@@ -268,16 +237,6 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
     if t == 0:
         return np.zeros(w_output.shape[1]), k_all, v_all
-    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
-    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
-    p /= p.sum(1, keepdims=True)
-    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
-# %% cached-decoding-step | wrong | values cut with the width of the keys
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(-1, d_k)
-    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
-    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, d_k)], 1)
     k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
     p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
     p /= p.sum(1, keepdims=True)

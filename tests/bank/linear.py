@@ -23,8 +23,6 @@ from sympy import Derivative, Symbol
 
 T = Symbol("T", real=True)
 my_crossover = Derivative(T * m * (2 * k + 3 * v) / (k + v), T)
-# %% random-feature-crossover | wrong | three products for the maps too (value mapped as well)
-my_crossover = 3 * m * (k + v) / (k + v)
 # %% random-feature-crossover | right | solved by SymPy
 from sympy import Symbol, solve
 T_ = Symbol("T", positive=True)
@@ -44,11 +42,6 @@ def my_linear_attention(query, key, value):
     state = np.cumsum(key[:, :, :, None] * both[:, :, None, :], axis=1)
     read = (query[:, :, None, :] @ state)[:, :, 0, :]
     return read[:, :, :-1] / read[:, :, -1:]
-# %% normalised-linear-attention | wrong | normaliser clamped from below
-def my_linear_attention(query, key, value):
-    S = np.cumsum(key[..., :, None] * value[..., None, :], axis=1)
-    n = np.cumsum(key, axis=1)
-    return np.einsum("htm,htmv->htv", query, S) / np.maximum(np.einsum("htm,htm->ht", query, n), 1e-8)[..., None]
 # %% normalised-linear-attention | wrong | prefix sums as total minus later ones: tiny keys drown
 def my_linear_attention(query, key, value):
     pairs = key[..., :, None] * value[..., None, :]
@@ -86,24 +79,6 @@ def my_chunked(query, key, value, state, chunk):
         out[s] = query[s] @ state + np.tril(query[s] @ key[s].T) @ value[s]
         state = state + key[s].T @ value[s]
     return out, state
-# %% chunked-linear-attention | wrong | padded with zeros and the padding left in the output
-def my_chunked(query, key, value, state, chunk):
-    pad = -len(query) % chunk
-    q, k, v = (np.pad(x, ((0, pad), (0, 0))) for x in (query, key, value))
-    out = []
-    for a in range(0, len(q), chunk):
-        s = slice(a, a + chunk)
-        out.append(q[s] @ state + np.tril(q[s] @ k[s].T) @ v[s])
-        state = state + k[s].T @ v[s]
-    return np.vstack(out), state
-# %% chunked-linear-attention | wrong | output as wide as the queries
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros_like(query)
-    for a in range(0, query.shape[0], chunk):
-        q, k, v = (x[a:a + chunk] for x in (query, key, value))
-        out[a:a + chunk] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
-        state = state + k.T @ v
-    return out, state
 # %% chunked-linear-attention | wrong | as many pieces as fit into T, none if the chunk is longer
 def my_chunked(query, key, value, state, chunk):
     pieces, out = len(query) // chunk, []
@@ -111,14 +86,6 @@ def my_chunked(query, key, value, state, chunk):
         out.append(q @ state + np.tril(q @ k.T) @ v)
         state = state + k.T @ v
     return np.concatenate(out), state
-# %% repair-decay-gate | wrong | order right, gate spread over the value features (needs d_k = d_v)
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    state = np.zeros((key.shape[1], value.shape[1]))
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        state = gate[t] * state + np.outer(key[t], value[t])
-        output[t] = state.T @ query[t]
-    return output
 # %% repair-decay-gate | wrong | divides by cumulated products, which reach 0
 def gated_attention(query, key, value, gate):
     decay = np.cumprod(gate, axis=0)
@@ -136,8 +103,6 @@ def gated_attention(query, key, value, gate):
     states = accumulate(pairs, step, initial=np.zeros((key.shape[1], value.shape[1])))
     next(states)
     return np.array([q @ S for q, S in zip(query, states)])
-# %% read-interference | wrong | keys counted from 1
-my_reading = (3.6, 3, 0.37)
 # %% read-interference | right | fractions
 from fractions import Fraction as F
 my_reading = (F(18, 5), 2, F(37, 100))

@@ -1,7 +1,3 @@
-# %% similarities-to-weights | wrong | sum without keepdims: a square table is divided column by column, others crash
-def my_weights(similarity):
-    total = similarity.sum(axis=1)
-    return similarity / np.where(total == 0, 1, total)
 # %% similarities-to-weights | wrong | small number added to the sum: rows of tiny similarities do not sum to 1
 def my_weights(similarity):
     return similarity / (similarity.sum(axis=1, keepdims=True) + 1e-8)
@@ -115,8 +111,6 @@ from sympy import Derivative as work_out
 my_gain = work_out((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
 # %% derivative-by-similarity | wrong | softmax derivative
 my_gain = s_1 * s_2 * (v_1 - v_2) / (s_1 + s_2) ** 2
-# %% derivative-by-similarity | wrong | absolute value of the difference
-my_gain = s_2 * ((v_1 - v_2) ** 2) ** (s_1 / s_1 / 2) / (s_1 + s_2) ** 2
 # %% derivative-by-similarity | cheat | an unevaluated Derivative
 from sympy import Derivative
 my_gain = Derivative((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)

@@ -1,5 +1,3 @@
-# %% shapes-in-columns | wrong | multiplied Q K^T over positions: feature by feature
-my_shapes = (7, 7, 6, 7)
 # %% shapes-in-columns | right | shapes of real arrays
 _q, _k, _v = np.zeros((7, 5)), np.zeros((7, 11)), np.zeros((6, 11))
 my_shapes = (_k.T @ _q).shape + (_v @ (_k.T @ _q)).shape
@@ -36,8 +34,6 @@ def column_weights(query, key):
     n = query.shape[1]
     hidden = np.tril(np.ones((n, n), dtype=bool), k=-1)
     return softmax(np.where(hidden, -np.inf, key.T @ query), axis=0)
-# %% stored-by-linear | wrong | the place before the shape
-my_place = (3, 6, 5, 7)
 # %% stored-by-linear | right | looked up in a real layer
 import torch
 
@@ -47,5 +43,3 @@ ours[m, n] = 1
 layer.weight.data = torch.tensor(ours.T)
 row, column = np.argwhere(layer.weight.detach().numpy())[0]
 my_place = (*layer.weight.shape, row, column)
-# %% row-of-packed-weight | wrong | counted from 1
-my_row = 24 + 2 * 6 + 3 + 1

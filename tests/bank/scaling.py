@@ -1,5 +1,3 @@
-# %% uncentred-score-variance | wrong | d_k squared on the mean terms
-my_expression = d_k * v_q * v_k + d_k**2 * (m_q**2 * v_k + m_k**2 * v_q)
 # %% uncentred-score-variance | right | sum of three
 my_expression = sum(d_k * a * b for a, b in [(v_q, v_k), (m_q**2, v_k), (v_q, m_k**2)])
 # %% cosine-scores | wrong | only zero queries guarded, a zero key gives NaN

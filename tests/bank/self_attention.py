@@ -56,8 +56,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     scores = np.einsum("...ia,ab,...jb->...ij", x, table, x, optimize=True)
     weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     return np.matmul(np.matmul(weights, x) / np.sum(weights, axis=-1, keepdims=True), w_value)
-# %% read-balance-of-weights | wrong | ratio of the diagonal
-my_reading = (2, 0.79 / 0.48, 0.16)
 # %% read-balance-of-weights | right | matrix typed in, ratio by way of token 2
 P = np.array([[0.48, 0.08, 0.34, 0.10], [0.16, 0.39, 0.40, 0.05], [0.17, 0.10, 0.53, 0.20], [0.04, 0.01, 0.16, 0.79]])
 by_way_of_2 = P[0, 2] / P[2, 0] * P[2, 3] / P[3, 2]
@@ -156,8 +154,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     loss = sum((leaves[3] @ w * torch.tensor(g)).sum() for w, g in zip(leaves, (d_query, d_key, d_value)))
     loss.backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
-# %% attention-and-rnn-counts | wrong | an output projection counted
-my_counts = (8 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80)
 # %% attention-and-rnn-counts | right | products counted by a helper
 def _p(a, b, c):
     return 2 * a * b * c

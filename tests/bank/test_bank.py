@@ -1,9 +1,13 @@
 """Answers that readers of the exercises wrote, who saw neither the known wrong answers nor the solutions, put to both engines.
 
 A file holds those of a lesson, a cell each: `# %% task | kind | what it is`, and the code of the answer's cell. The kinds are right, wrong
-and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not. Of wrong
-answers that fail in the same cases in the same way one stands here, and none that fails as a known mistake of the task does; of right
-ones and cheats of a task one of those that return the same kind of array, or are refused in the same words.
+and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not.
+
+What another answer tells is not here. A wrong answer is, unless a known mistake of the task or another wrong one fails in none but the same
+cases, in none but the same arrays and by no more: whatever lets it pass lets that one pass before. A right one is, unless one of
+`tests/exercises/right_answers` returns the same kind of array and is at least as far off: whatever refuses it refuses that one before; of
+the ways to write an answer (what it imports, classes, closures) each is kept once. Of cheats of a task by what one word forbids one stands,
+and those by other ways than `tests/classroom/hostile/attacks.py` tries.
 """
 
 import re

@@ -25,20 +25,6 @@ def my_form_backward(w_query, w_key, d_form):
     b = torch.tensor(w_key, requires_grad=True)
     (a @ b.T).backward(torch.tensor(d_form))
     return a.grad, b.grad
-# %% absorbed-matrix-backward | right | central differences of a bilinear loss, exact with a step of one
-def my_form_backward(w_query, w_key, d_form):
-    def loss(a, b):
-        return float(np.sum((a @ b.T) * d_form))
-
-    def slope(f, w):
-        grad = np.empty(w.shape)
-        for index in np.ndindex(*w.shape):
-            step = np.zeros(w.shape)
-            step[index] = 1.0
-            grad[index] = (f(w + step) - f(w - step)) / 2
-        return grad
-
-    return slope(lambda a: loss(a, w_key), w_query), slope(lambda b: loss(w_query, b), w_key)
 # %% absorbed-matrix-backward | wrong | transposed only if the shapes force it
 def my_form_backward(w_query, w_key, d_form):
     other = d_form if d_form.shape[0] == d_form.shape[1] else d_form.T
@@ -64,24 +50,6 @@ def my_bias_part(weights, b_value, w_output):
 # %% value-bias-contribution | wrong | squeezed, a single query loses its axis
 def my_bias_part(weights, b_value, w_output):
     return np.squeeze(weights.sum(axis=1, keepdims=True) * (b_value @ w_output))
-# %% value-bias-contribution | right | einsum over everything
-def my_bias_part(weights, b_value, w_output):
-    return np.einsum("ij,c,cd->id", weights, b_value, w_output)
-# %% read-bilinear-form | right | computed by numpy from the figure's numbers
-form = np.array([
-    [0.2, 1.4, -0.6, 0.3, 0.0],
-    [-0.8, 0.5, 0.9, 0.1, 1.2],
-    [1.0, -0.3, 0.7, -0.5, 0.4],
-    [0.6, 0.8, -0.2, -0.9, 1.1],
-    [0.3, -0.4, 1.6, 0.2, 0.1],
-])
-x = np.array([0.0, 1, 0, 0, 1])
-my_reading = (int(form[4].argmax()), float((form + form.T)[0, 2]) / 2, float(x @ form @ x))
-# %% latent-cache-size | right | second from the first by dividing the bytes
-_bytes = 16 // 8
-_latent = _bytes * L * sum((d_c, d_r))
-_group = _bytes * L * (d + d)
-my_cache = tuple(np.divide([_latent, _latent], [1e3, _group]))
 # %% joint-key-value-compression | wrong | cut in the middle although n and m may differ
 def my_joint(w_key, w_value, d_latent):
     u, s, v = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
@@ -101,12 +69,6 @@ def my_joint(w_key, w_value, d_latent):
     u, s, vh = torch.linalg.svd(torch.cat([torch.tensor(w_key), torch.tensor(w_value)], dim=1))
     near = sum(s[r] * torch.outer(u[:, r], vh[r]) for r in range(d_latent))
     return near[:, :n], near[:, n:]
-# %% joint-key-value-compression | right | singular values beyond the rank taken away from the transpose
-def my_joint(w_key, w_value, d_latent):
-    rows = np.concatenate([w_key.T, w_value.T])
-    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
-    rest = (left[:, d_latent:] * sizes[d_latent:]) @ right[d_latent:]
-    return tuple(part.T for part in np.split(rows - rest, [w_key.shape[1]]))
 # %% absorption-break-even | cheat | both slopes taken by diff from the counts
 from sympy import symbols as _symbols
 _n = _symbols("n")
@@ -132,14 +94,6 @@ def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     key_rope[:] = rotate(key_rope, np.arange(t))
     s = query @ w_key_up.T @ latent.T + rotate(query_rope, np.arange(t - len(query), t)) @ key_rope.T
     return s / np.sqrt(query.shape[1] + query_rope.shape[1])
-# %% repair-decoupled-scores | right | complex numbers for the rotation
-def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
-    t, n, half = len(latent), len(query), query_rope.shape[1] // 2
-    turn = np.exp(1j * np.outer(np.arange(t), 10_000.0 ** (-np.arange(half) / half)))
-    pair = lambda x: x[:, :half] + 1j * x[:, half:]
-    position = ((pair(query_rope) * turn[t - n:]) @ (pair(key_rope) * turn).conj().T).real
-    content = np.einsum("ih,ch,jc->ij", query, w_key_up, latent)
-    return (content + position) * (query.shape[1] + 2 * half) ** -0.5
 # %% latent-decoding-step | wrong | value heads as wide as key heads
 def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
     H, d = query.shape
@@ -167,14 +121,3 @@ def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_
     averages = p / p.sum(1, keepdims=True) @ latent
     z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
     return lifted, averages, z.reshape(-1) @ w_output
-# %% latent-decoding-step | right | keys and values made after all for weights and output
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H, d = query.shape
-    heads = lambda m: np.moveaxis(m.reshape(len(m), H, -1), 1, 0)
-    keys, values = heads(latent @ w_key_up), heads(latent @ w_value_up)
-    s = (keys @ query[..., None])[..., 0] + query_rope @ key_rope.T
-    p = np.exp(s / np.sqrt(d + query_rope.shape[1]))
-    p = p / p.sum(axis=1, keepdims=True)
-    z = (p[:, None] @ values)[:, 0]
-    lifted = (heads(w_key_up) @ query[..., None])[..., 0]
-    return lifted, p @ latent, np.concatenate(z) @ w_output

@@ -8,24 +8,6 @@ def my_additive_attention(query, key, value, w_query, w_key, w_score):
     if query.ndim == 2:
         return one(query, key, value)
     return np.stack([one(query[b], key[b], value[b]) for b in range(len(query))])
-# %% additive-attention | right | loops over np.ndindex, queries and keys, running sums
-import math
-
-
-def my_additive_attention(query, key, value, w_query, w_key, w_score):
-    lead, (q_len, kv_len) = query.shape[:-2], (query.shape[-2], key.shape[-2])
-    out = np.zeros((*lead, q_len, value.shape[-1]))
-    for where in np.ndindex(*lead):
-        for i in range(q_len):
-            row = []
-            for j in range(kv_len):
-                hidden = np.tanh(query[where][i] @ w_query + key[where][j] @ w_key)
-                row.append(float(np.dot(hidden, w_score)))
-            top = max(row)
-            total = math.fsum(math.exp(s - top) for s in row)
-            for j in range(kv_len):
-                out[where + (i,)] += math.exp(row[j] - top) / total * value[where][j]
-    return out
 # %% query-key-interaction | wrong | unevaluated Derivative, which the text forbids
 from sympy import Derivative
 
@@ -60,10 +42,6 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     e = np.exp(s - np.where(top == -np.inf, 0, top))
     t = e.sum(axis=1, keepdims=True)
     return np.einsum("bj,bja->ba", e / np.where(t == 0, 1, t), annotations)
-# %% additive-training-memory | right | size of a dtype and np.prod
-my_megabytes = np.prod([64, 30, 50, 100]) * np.dtype("float32").itemsize * 1e-6
-# %% additive-training-memory | right | nbytes of a broadcast array
-my_megabytes = np.broadcast_to(np.float32(0), (64, 30, 50, 100)).nbytes / 10**6
 # %% additive-backward | cheat | torch.autograd through a helper
 def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     import torch

@@ -84,15 +84,6 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     real = np.arange(key.shape[1]) < source_lengths[:, None]
     out = f(*(torch.tensor(a) for a in (query, key, value)), attn_mask=torch.tensor(real)[:, None, :]).numpy()
     return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], out, 0.0)
-# %% repair-padding-both-sides | right | bias of zeros and minus infinities added, log-sum-exp
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    steps = lambda a: np.arange(a.shape[1])
-    bias = np.array([[0.0 if j < n else -np.inf for j in steps(key)] for n in source_lengths])
-    s = query @ np.swapaxes(key, -1, -2) * query.shape[-1] ** -0.5 + bias[:, None]
-    p = np.exp(s - np.logaddexp.reduce(s, axis=-1, keepdims=True))
-    out = p @ value
-    out[np.less_equal.outer(np.asarray(target_lengths), steps(query))] = 0
-    return out
 # %% loss-over-real-tokens | wrong | shifts the logits in place
 def my_loss(logits, target, padding):
     logits -= logits.max(-1, keepdims=True)
@@ -159,14 +150,6 @@ from sympy import Function
 _a = Function("a")(h_1)
 _c = _a * h_1 + (1 - _a) * h_2
 my_context_slope = _c.diff(h_1).subs(_a.diff(h_1), alpha * (1 - alpha) * k * s).subs(_a, alpha)
-# %% context-slope | right | multiplied out by expand
-from sympy import expand
-my_context_slope = expand(alpha - k * s * alpha * (alpha - 1) * (h_1 - h_2))
-# %% source-cache-flops | right | helper for a product
-my_gemm = lambda n, k, m: 2 * n * k * m
-my_source = my_gemm(40, 48, 16) + my_gemm(40, 48, 24)
-my_one = my_gemm(1, 32, 16) + my_gemm(1, 16, 40) + my_gemm(1, 40, 24)
-my_flops = (my_source, my_one, my_source + sum(my_one for _ in range(30)))
 # %% read-date-alignment | wrong | last answer to one digit
 my_reading = (2, 3, 0.18, 0.4)
 # %% greedy-decoding | wrong | stops before the first step if start equals end

@@ -30,15 +30,6 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
         f, g = np.exp(m_a[i] - m), np.exp(m_b[i] - m)
         out_m[i], out_l[i], out_a[i] = m, f * l_a[i] + g * l_b[i], f * a_a[i] + g * a_b[i]
     return out_m, out_l, out_a
-# %% merge-two-states | right | sum as one more column of the accumulator, nan_to_num on the factor
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.fmax(m_a, m_b)
-    with np.errstate(invalid="ignore"):
-        f, g = (np.nan_to_num(np.exp(x - m), nan=0.0)[:, None] for x in (m_a, m_b))
-    both = f * np.column_stack([l_a, a_a]) + g * np.column_stack([l_b, a_b])
-    return m, both[:, 0], both[:, 1:]
-# %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
-my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
 # %% shared-key-tile-bytes | cheat | keys and values as an unevaluated derivative by t
 from sympy import Derivative
 my_bytes = b * (g * t * (2 * d + 1) + Derivative(2 * d * t**3 / (3 * r), t))
@@ -71,16 +62,6 @@ def my_stream(query, key_blocks, value_blocks):
         out, seen = out + len(k) * (p @ v / total), seen + len(k)
         lse = np.logaddexp(lse, (top + np.log(total))[:, 0])
     return out / seen, lse
-# %% streamed-attention | right | finished outputs, merged by np.logaddexp
-def my_stream(query, key_blocks, value_blocks):
-    out, lse = np.zeros((len(query), value_blocks[0].shape[1])), np.full(len(query), -np.inf)
-    for k, v in zip(key_blocks, value_blocks):
-        s = np.einsum("id,jd->ij", query, k) / np.sqrt(k.shape[1])
-        own = np.logaddexp.reduce(s, axis=1)
-        both = np.logaddexp(lse, own)
-        out = np.exp(lse - both)[:, None] * out + np.exp(s - both[:, None]) @ v
-        lse = both
-    return out, lse
 # %% repair-tiled-loop | wrong | one step more always: an empty tile where block divides
 def tiled_attention(query, key, value, block):
     row_max = np.full((len(query), 1), -np.inf)
@@ -110,23 +91,6 @@ def tiled_attention(query, key, value, block):
         acc = (acc * factor + p @ value[tile]) / row_sum
         row_max = new_max
     return acc
-# %% repair-tiled-loop | right | lazy rescaling: the reference moves only if scores rise by more than 10
-def tiled_attention(query, key, value, block):
-    ref = None
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    start = 0
-    while start < len(key):
-        scores = query @ key[start:start + block].T / np.sqrt(query.shape[1])
-        top = scores.max(axis=1, keepdims=True)
-        if ref is None:
-            ref = top
-        new = np.where(top > ref + 10, top, ref)
-        factor, p = np.exp(ref - new), np.exp(scores - new)
-        row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
-        acc = factor * acc + p @ value[start:start + block]
-        ref, start = new, start + block
-    return acc / row_sum
 # %% repair-tiled-loop | cheat | torch's attention found by its name
 def tiled_attention(query, key, value, block):
     f = getattr(torch.nn.functional, "_".join(("scaled", "dot", "product", "attention")))
@@ -136,12 +100,6 @@ def tiled_attention(query, key, value, block):
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     p = np.exp(scores) / np.exp(lse)[:, None]
     return p * (d_output @ value.T - ((d_output * output).sum(1) - d_lse)[:, None])
-# %% tile-score-gradient | right | nested loops in plain Python
-def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    import math
-    dot = lambda x, y: math.fsum(a * b for a, b in zip(x, y))
-    return np.array([[math.exp(s - l) * (dot(do, v) - dot(do, o) + dl) for s, v in zip(row, value)]
-                     for row, do, o, l, dl in zip(scores, d_output, output, lse, d_lse)])
 # %% tile-score-gradient | cheat | weights of the tile by torch's softmax over scores and the rest
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     s, l = torch.tensor(scores), torch.tensor(lse)[:, None]
@@ -179,17 +137,6 @@ def my_gather(outputs, lses):
     lse = np.logaddexp.reduce(lses, axis=0)
     lses -= np.where(np.isneginf(lse), 0.0, lse)
     return (np.exp(lses)[..., None] * outputs).sum(0), lse
-# %% merge-decoding-splits | right | folded split by split with functools.reduce, sigmoid as the share
-def my_gather(outputs, lses):
-    from functools import reduce
-    def pair(a, b):
-        (z, l), (y, h) = a, b
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = 1 / (1 + np.exp(h - l))
-        share = np.where(np.isneginf(l), 0.0, share)[:, None]
-        return share * z + (1 - share) * y, np.logaddexp(l, h)
-    z, l = reduce(pair, zip(outputs, lses))
-    return np.array(z), np.array(l)
 # %% merge-decoding-splits | cheat | shares by torch's softmax over the splits
 def my_gather(outputs, lses):
     l = torch.tensor(lses)

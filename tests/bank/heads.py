@@ -1,7 +1,3 @@
-# %% split-heads | right | torch unflatten and transpose, result as a float64 tensor
-import torch
-
-my_split = lambda x, n_heads: torch.tensor(np.array(x)).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 # %% split-heads | wrong | axes counted from the left, right for one leading axis only
 def my_split(x, n_heads):
     cut = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
@@ -61,46 +57,8 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     q, k, v = [(x @ w).view(1, len(x), n_heads, -1).transpose(1, 2) for w in (wq, wk, wv)]
     z = torch.ops.aten.scaled_dot_product_attention(q, k, v)
     return z[0].transpose(0, 1).reshape(len(x), -1) @ wo
-# %% multi-head-attention | right | torch in float32 with its softmax
-import torch
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    x, *w = (torch.tensor(a, dtype=torch.float32) for a in (x, w_query, w_key, w_value, w_output))
-    q, k, v = (torch.stack((x @ m).chunk(n_heads, dim=1)) for m in w[:3])
-    p = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
-    return torch.cat(list(p @ v), dim=1) @ w[3]
-# %% multi-head-attention | right | a class with __call__, torch's softmax on NumPy scores
-import torch
-class _Layer:
-    def __call__(self, x, w_query, w_key, w_value, w_output, n_heads):
-        self.n = n_heads
-        z = [self.head(x, *ws) for ws in zip(self.cut(w_query), self.cut(w_key), self.cut(w_value))]
-        return np.concatenate(z, axis=1).dot(w_output)
-    def cut(self, w):
-        return np.hsplit(w, self.n)
-    def head(self, x, a, b, c):
-        form = a @ b.T / np.sqrt(a.shape[1])
-        return torch.softmax(torch.tensor(x @ form @ x.T), dim=1).numpy() @ x @ c
-my_multi_head = _Layer()
-# %% decoding-step-flops | right | a sum over the seven products, helper for a matrix
-def my_matmul(n, k, m):
-    return 2 * n * k * m
-
-
-my_step_flops = sum(
-    [
-        my_matmul(1, d, h * w),
-        my_matmul(1, d, r * w),
-        my_matmul(1, d, r * w),
-        my_matmul(1, h * w, d),
-        h * my_matmul(1, w, t),
-        h * my_matmul(1, t, w),
-    ]
-)
 # %% decoding-step-flops | cheat | derivative of an antiderivative written by hand
 my_step_flops = (2 * w * (h + r) * d**2 + 4 * h * t * w * d).diff(d)
-# %% decoding-step-flops | right | quotient that cancels, from sympy's expand
-from sympy import expand
-my_step_flops = expand(4 * w * h * d * (d * (1 + r / h) + t)) / d
 # %% cache-capacity-in-tokens | right | whole tokens, rounded down
 import math
 my_tokens = math.floor(M * 1024**3 / (4 * L * G * d_h))
@@ -112,14 +70,6 @@ def grouped_attention(query, key, value):
     attend = vars(torch.nn.functional)["scaled_dot_" + "product_attention"]
     q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
     return attend(q, k, v, enable_gqa=True)[0].numpy()
-# %% repair-grouped-heads | right | loop over heads, h // g, normalised by logsumexp
-def grouped_attention(query, key, value):
-    g = len(query) // len(key)
-    out = np.empty((*query.shape[:2], value.shape[2]))
-    for h, q in enumerate(query):
-        s = q @ key[h // g].T / query.shape[2] ** 0.5
-        out[h] = np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ value[h // g]
-    return out
 # %% repair-grouped-heads | wrong | scale from the heads of the group
 def grouped_attention(query, key, value):
     n_heads, _, d_k = query.shape
@@ -224,11 +174,6 @@ def my_merge_backward(heads, w_output, d_output):
         merged = torch.cat(tuple(z), 1)
         d_w = sum(torch.outer(row, up) for row, up in zip(merged, g))
         return torch.stack((g @ w.T).chunk(len(z), dim=1)), d_w
-# %% read-two-heads | right | sums of the weights of the other keys
-my_zero = np.array([0.25, 0.30, 0.20, 0.15, 0.10])
-my_one = np.array([0.05, 0.10, 0.30, 0.15, 0.40])
-my_value = np.array([1.0, 0, 1, 1, 1])
-my_reading = (int(np.argmax([0.15, 0.20, 0.05, 0.10, 0.50])), int(0.65 > 0.05), float(2 * my_zero @ my_value - my_one @ my_value))
 # %% cached-decoding-step | wrong | an empty cache returns zeros for the output
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     R, t, d_k = keys.shape
@@ -252,13 +197,3 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     g = q.shape[1] // R
     z = torch._C._nn.scaled_dot_product_attention(q, keys.repeat_interleave(g, 0)[None], values.repeat_interleave(g, 0)[None])
     return z.reshape(-1) @ wo, keys, values
-# %% cached-decoding-step | right | groups kept as an axis, no repeating
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(R, -1, d_k)
-    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], axis=1)
-    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], axis=1)
-    s = q @ k_all.swapaxes(1, 2) / np.sqrt(d_k)
-    p = np.exp(s - s.max(axis=2, keepdims=True))
-    z = p @ v_all / p.sum(axis=2, keepdims=True)
-    return z.reshape(-1) @ w_output, k_all, v_all

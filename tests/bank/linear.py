@@ -1,23 +1,11 @@
 # %% positive-random-features | wrong | squared length summed over axis 1: positions when there is a leading axis
 def my_features(x, omega):
     return np.exp(x @ omega.T - (x**2).sum(axis=1, keepdims=True) / 2) / np.sqrt(omega.shape[0])
-# %% positive-random-features | right | torch, factor inside the exponential as a logarithm
-def my_features(x, omega):
-    import math
-
-    import torch
-
-    x, omega = torch.tensor(x), torch.tensor(omega)
-    dots = torch.einsum("...td,md->...tm", x, omega)
-    return (dots - 0.5 * x.square().sum(-1).unsqueeze(-1) - 0.5 * math.log(omega.shape[0])).exp()
 # %% positive-random-features | wrong | squeezed, so a length of 1 loses its axis
 def my_features(x, omega):
     x = np.asarray(x)
     out = np.exp(x @ omega.T - (x * x).sum(-1, keepdims=True) / 2) / np.sqrt(len(omega))
     return out.squeeze()
-# %% positive-random-features | right | torch and einsum, a lambda
-import torch
-my_features = lambda x, omega: (lambda a, w: torch.exp(torch.einsum("...td,md->...tm", a, w) - 0.5 * torch.linalg.vector_norm(a, dim=-1, keepdim=True) ** 2).div(w.shape[0] ** 0.5))(torch.tensor(x), torch.tensor(omega))
 # %% random-feature-crossover | wrong | a Derivative left standing, which does not count
 from sympy import Derivative, Symbol
 
@@ -27,21 +15,10 @@ my_crossover = Derivative(T * m * (2 * k + 3 * v) / (k + v), T)
 from sympy import Symbol, solve
 T_ = Symbol("T", positive=True)
 my_crossover = solve(2 * T_**2 * (k + v) - T_ * (4 * m * k + 6 * m * v), T_)[0]
-# %% random-feature-crossover | right | as a quotient of two named counts
-per_position_delta = 2 * (2 * m * k) + 3 * (2 * m * v)
-per_pair_softmax = 2 * (k + v)
-my_crossover = per_position_delta / per_pair_softmax
 # %% random-feature-crossover | cheat | both counts differentiated by T
 from sympy import Symbol, diff
 T_ = Symbol("T")
 my_crossover = diff(T_ * (4 * m * k + 6 * m * v), T_) / (diff(2 * T_**2 * (k + v), T_, 2) / 2)
-# %% normalised-linear-attention | right | value of ones carried as one more column, cumulative sums
-def my_linear_attention(query, key, value):
-    ones = np.ones(value.shape[:2] + (1,))
-    both = np.concatenate([value, ones], axis=2)
-    state = np.cumsum(key[:, :, :, None] * both[:, :, None, :], axis=1)
-    read = (query[:, :, None, :] @ state)[:, :, 0, :]
-    return read[:, :, :-1] / read[:, :, -1:]
 # %% normalised-linear-attention | wrong | prefix sums as total minus later ones: tiny keys drown
 def my_linear_attention(query, key, value):
     pairs = key[..., :, None] * value[..., None, :]
@@ -62,14 +39,6 @@ def my_chunked(query, key, value, state, chunk):
         out[s] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
         state += k.T @ v
     return out, state
-# %% chunked-linear-attention | right | recursion: first chunk, then the rest with its state
-def my_chunked(query, key, value, state, chunk):
-    if len(query) == 0:
-        return np.zeros((0, value.shape[1])), np.array(state)
-    q, k, v = query[:chunk], key[:chunk], value[:chunk]
-    here = q @ state + np.tril(q @ k.T) @ v
-    rest, last = my_chunked(query[chunk:], key[chunk:], value[chunk:], state + k.T @ v, chunk)
-    return np.concatenate([here, rest]), last
 # %% chunked-linear-attention | wrong | the last, shorter chunk is dropped
 def my_chunked(query, key, value, state, chunk):
     chunk = min(chunk, len(query))
@@ -106,22 +75,8 @@ def gated_attention(query, key, value, gate):
 # %% read-interference | right | fractions
 from fractions import Fraction as F
 my_reading = (F(18, 5), 2, F(37, 100))
-# %% read-interference | right | tuple of a list of sums
-my_reading = tuple([2 - 0.2 * 1 + 0.3 * -2 + 0.6 * 4, 1 + 1, 0.1 ** 2 + 0.6 ** 2])
 # %% three-delta-writes | wrong | third write replaces s_a, does not correct what is read there
 my_read = 0.6 * (1 + 0.5 * (4 - 1)) - 0.8
-# %% three-delta-writes | right | an exact fraction
-from fractions import Fraction
-
-s_b = Fraction(1, 2) * (-1 - Fraction(3, 5))
-s_a = 1 + Fraction(1, 2) * (4 - (1 + Fraction(3, 5) * s_b))
-my_read = Fraction(3, 5) * s_a + s_b
-# %% three-delta-writes | right | a state in the plane, written with real keys
-a_, b_ = np.array([1.0, 0.0]), np.array([c, np.sqrt(1 - c * c)])
-S_ = np.zeros(2)
-for key_, value_ in zip((a_, b_, a_), values):
-    S_ = S_ + beta * key_ * (value_ - S_ @ key_)
-my_read = S_ @ b_
 # %% delta-rule | wrong | state += : the caller's array is changed
 def my_delta_rule(query, key, value, beta, state):
     out = np.zeros((len(query), value.shape[1]))
@@ -149,14 +104,3 @@ class Delta:
             out.append(S.T @ q[t])
         return torch.stack(out), S
 my_delta_rule = Delta()
-# %% delta-rule | right | functools.reduce, entry by entry
-def my_delta_rule(query, key, value, beta, state):
-    from functools import reduce
-    rows = []
-    def step(S, x):
-        q, k, v, b = x
-        S = [[S[r][a] + b[0] * k[r] * (v[a] - sum(S[i][a] * k[i] for i in range(len(k)))) for a in range(len(v))] for r in range(len(k))]
-        rows.append([sum(S[r][a] * q[r] for r in range(len(q))) for a in range(len(v))])
-        return S
-    last = reduce(step, zip(query, key, value, beta), [list(row) for row in state])
-    return np.array(rows), np.array(last)

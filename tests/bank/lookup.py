@@ -41,9 +41,6 @@ def my_regression(query, x, y, h):
     return s @ y / s.sum(axis=1)
 # %% duplicated-pair | wrong | the third pair copied
 my_answer = (18 + 24 + 24) / (6 + 3)
-# %% read-lookup-weights | right | the matrix typed in and computed with
-P = np.array([[10, 5, 5, 60, 20], [25, 10, 10, 15, 40], [5, 30, 30, 5, 30]]) / 100
-my_reading = (len(P), int(P.sum(axis=0).argmax()), float((P @ [0, 0, 0, 1, 1])[0]))
 # %% read-lookup-weights | wrong | output 0 from columns 2 and 3
 my_reading = (3, 4, 0.65)
 # %% repair-lookup-roles | right | a class with __call__, one token after the other
@@ -99,12 +96,6 @@ def my_hard_lookup(query, key, value):
         best = min(d)
         out.append(value[[j for j, e in enumerate(d) if e == best]].mean(axis=0))
     return np.array(out)
-# %% hard-lookup | right | exact zero differences through a softmax of -inf
-def my_hard_lookup(query, key, value):
-    import torch
-    d = torch.tensor(np.square(query[:, None, :] - key).sum(-1))
-    s = torch.where(d <= d.amin(1, keepdim=True), 0.0, -torch.inf).double()
-    return torch.softmax(s, dim=1) @ torch.tensor(value)
 # %% derivative-by-similarity | wrong | left to SymPy as an unevaluated Derivative (does not count)
 from sympy import Derivative as work_out
 
@@ -120,8 +111,3 @@ my_gain = v_2 * 0 + sympy.Add(sympy.Derivative(s_1 / (s_1 + s_2), s_1) * v_1, sy
 # %% feature-mixing-matrix | wrong | pseudo-inverse, other solution with few positions
 def my_feature_weights(x, w_query, w_key, w_value):
     return np.linalg.pinv(x) @ ((x @ w_query) @ (x @ w_key).T @ (x @ w_value))
-# %% feature-mixing-matrix | right | sum of outer products over positions, reduce
-def my_feature_weights(x, w_query, w_key, w_value):
-    from functools import reduce
-    state = sum((np.outer(r @ w_key, r @ w_value) for r in x), np.zeros((w_key.shape[1], w_value.shape[1])))
-    return reduce(np.dot, [w_query, state])

@@ -37,12 +37,6 @@ def my_masked_weights(scores, mask):
     np.subtract(scores, top, out=e, where=m)
     np.exp(e, out=e, where=m)
     return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
-# %% read-mask | right | a float array, leaks added row by row
-my_reading = tuple(np.array([2 + 1 + 1 + 0 + 1 + 1 + 0, 4.0, 3.0]))
-# %% read-mask | right | computed from the visible pairs
-_seen = {0: [0, 2, 5], 1: [0, 1, 3], 2: [0, 1, 2, 6], 3: [], 4: [0, 1, 2, 3, 5], 5: [0, 1, 2, 3, 5, 6], 6: [0, 1, 2, 3, 5, 6]}
-_leaks = sum(k > q for q, keys in _seen.items() for k in keys)
-my_reading = (_leaks, (set(range(7)) - set().union(*_seen.values())).pop(), min(_seen, key=lambda q: len(_seen[q])))
 # %% combined-masks | wrong | slices: a start beyond the end or below zero wraps round
 def my_masked_scores(scores, past, window, length):
     out = np.full(scores.shape, -np.inf)
@@ -64,11 +58,6 @@ def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     scores[~((j <= at) & (j >= at - window) & (j < length))] = -np.inf
     return scores
-# %% window-counts | right | a reach that grows layer by layer
-_layers, _reach = 0, 99
-while _reach > 0:
-    _layers, _reach = _layers + 1, _reach - 7
-my_count = (int((np.tri(100) - np.tri(100, k=-8)).sum()), _layers)
 # %% large-enough-fill | wrong | an unevaluated Derivative hides the ratio, which the text forbids
 from sympy import Derivative
 
@@ -91,12 +80,6 @@ def cached_attention(query, key, value):
         s = np.where(np.arange(len(key)) <= i, s, -np.inf)
     e = np.exp(s - s.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True) @ value
-# %% repair-cached-causal-mask | right | mirrored indices from the newest end
-def cached_attention(query, key, value):
-    back_q, back_k = np.arange(len(query))[::-1, None], np.arange(len(key))[::-1]
-    s = np.where(back_k >= back_q, query @ key.T * query.shape[1] ** -0.5, -np.inf)
-    p = np.exp(s - np.max(s, axis=1)[:, None])
-    return np.einsum("ij,ja->ia", p, value) / np.einsum("ij->i", p)[:, None]
 # %% repair-cached-causal-mask | cheat | torch's attention with a mask
 def cached_attention(query, key, value):
     import torch

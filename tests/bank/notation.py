@@ -1,8 +1,3 @@
-# %% shapes-in-columns | right | shapes of real arrays
-_q, _k, _v = np.zeros((7, 5)), np.zeros((7, 11)), np.zeros((6, 11))
-my_shapes = (_k.T @ _q).shape + (_v @ (_k.T @ _q)).shape
-# %% shapes-in-columns | right | tuple from a generator
-my_shapes = tuple(n for pair in ([11, 5], [6, 5]) for n in pair)
 # %% columns-to-rows | right | einsum on the arrays as they stand, own softmax
 def my_rows(query, key, value):
     table = np.einsum("ci,cj->ij", query, key) * query.shape[0] ** -0.5

@@ -56,10 +56,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     scores = np.einsum("...ia,ab,...jb->...ij", x, table, x, optimize=True)
     weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     return np.matmul(np.matmul(weights, x) / np.sum(weights, axis=-1, keepdims=True), w_value)
-# %% read-balance-of-weights | right | matrix typed in, ratio by way of token 2
-P = np.array([[0.48, 0.08, 0.34, 0.10], [0.16, 0.39, 0.40, 0.05], [0.17, 0.10, 0.53, 0.20], [0.04, 0.01, 0.16, 0.79]])
-by_way_of_2 = P[0, 2] / P[2, 0] * P[2, 3] / P[3, 2]
-my_reading = (P.sum(axis=0).argmax(), by_way_of_2, (P @ np.eye(4)[2])[3])
 # %% repair-residual-stack | wrong | += into the input
 def stacked(x, w_query, w_key):
     state = x
@@ -115,12 +111,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     d_query += 0.0
     d_query[:] = d_query + d_key
     return *out, (d_query - d_key) @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
-# %% projection-gradients | right | sums of outer products
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    pairs = [(w_query, d_query), (w_key, d_key), (w_value, d_value)]
-    weights = [sum(np.outer(a, b) for a, b in zip(x, d)) for _, d in pairs]
-    d_x = np.array([sum(w @ d[t] for w, d in pairs) for t in range(len(x))])
-    return tuple(weights) + (d_x,)
 # %% projection-gradients | right | a Linear class with a backward method, torch
 class _Linear:
     def __init__(self, x, w):
@@ -154,11 +144,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     loss = sum((leaves[3] @ w * torch.tensor(g)).sum() for w, g in zip(leaves, (d_query, d_key, d_value)))
     loss.backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
-# %% attention-and-rnn-counts | right | products counted by a helper
-def _p(a, b, c):
-    return 2 * a * b * c
-_T, _d = 80, 64
-my_counts = (3 * _p(_T, _d, _d) + _p(_T, _d, _T) + _p(_T, _T, _d), sum(2 * _p(1, _d, _d) for _ in range(_T)), 3, _T)
 # %% attention-between-features | wrong | centres the table in place
 def my_feature_weights(table):
     table -= table.mean(axis=0)
@@ -190,12 +175,3 @@ def my_feature_weights(table):
     scores = np.sqrt(len(table)) * np.corrcoef(table, rowvar=False)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% attention-between-features | right | torch, moments written out, a loop over pairs of columns
-import torch
-
-
-def my_feature_weights(table):
-    columns = [column - column.mean() for column in torch.tensor(table).unbind(1)]
-    columns = [column / column.square().mean().sqrt() for column in columns]
-    scores = torch.stack([torch.stack([a.dot(b) for b in columns]) for a in columns])
-    return (scores / len(table) ** 0.5).softmax(dim=1)

@@ -29,19 +29,6 @@ def my_softmax(scores, axis):
         e = np.exp(scores - scores.max(axis=axis, keepdims=True))
         _seen[scores.shape, axis] = e / e.sum(axis=axis, keepdims=True)
     return _seen[scores.shape, axis]
-# %% stable-softmax | right | apply_along_axis with math
-def my_softmax(scores, axis):
-    import math
-    def row(r):
-        top = max(r)
-        e = [math.exp(x - top) for x in r]
-        return np.array([x / math.fsum(e) for x in e])
-    return np.apply_along_axis(row, axis, scores)
-# %% stable-softmax | right | a function honestly named softmax, powers of two
-def softmax(z):
-    z = (z - np.maximum.reduce(z, axis=0)) / np.log(2.0)
-    return np.exp2(z) / np.add.reduce(np.exp2(z), axis=0)
-my_softmax = lambda scores, axis: np.swapaxes(softmax(np.swapaxes(scores, 0, axis)), 0, axis)
 # %% stable-softmax | cheat | torch.special's softmax, its name spelt backwards
 def my_softmax(scores, axis):
     from importlib import import_module
@@ -78,19 +65,6 @@ def tempered_weights(scores, temperature):
     s = scores - scores.max(axis=-1, keepdims=True)
     e = np.exp(s // temperature if temperature > 1 else s / temperature)
     return e / e.sum(axis=-1, keepdims=True)
-# %% repair-softmax-temperature | right | divided first, sums by matrix product
-def tempered_weights(scores, temperature):
-    z = scores / temperature
-    u = np.exp(z - np.max(z, axis=1)[:, None])
-    return u / (u @ np.ones((u.shape[1], u.shape[1])))
-# %% repair-softmax-temperature | right | row by row, lists
-def tempered_weights(scores, temperature):
-    from math import exp
-    rows = []
-    for row in scores.tolist():
-        u = [exp((z - max(row)) / temperature) for z in row]
-        rows.append([x / sum(u) for x in u])
-    return np.array(rows)
 # %% repair-softmax-temperature | cheat | torch.distributions
 def tempered_weights(scores, temperature):
     from torch.distributions import Categorical

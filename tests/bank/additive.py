@@ -49,10 +49,3 @@ def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     q, k, a, b, v = t = [torch.tensor(x, requires_grad=True) for x in (query, key, w_query, w_key, w_score)]
     s = torch.tanh((q @ a)[:, None] + (k @ b)[None]) @ v
     return tuple(g.numpy() for g in engine.grad(s, t, torch.tensor(d_scores)))
-# %% additive-backward | cheat | .backward() on a sum
-def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
-    import torch
-    t = [torch.nn.Parameter(torch.tensor(x)) for x in (query, key, w_query, w_key, w_score)]
-    loss = ((torch.tanh((t[0] @ t[2])[:, None] + (t[1] @ t[3])[None]) @ t[4]) * torch.tensor(d_scores)).sum()
-    getattr(loss, "back" + "ward")()
-    return tuple(p.grad.numpy() for p in t)

@@ -1,17 +1,6 @@
 # %% score-gradient | cheat | unevaluated Derivative in a product
 from sympy import Derivative
 my_score_gradient = Derivative((z - t) ** 2 / 2, z) * p_j * (v_j - z)
-# %% attention-backward | cheat | automatic differentiation through torch.func (forbidden)
-import torch
-
-
-def my_attention_backward(query, key, value, d_output):
-    def forward(q, k, v):
-        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v
-
-    arrays = [torch.tensor(a) for a in (query, key, value)]
-    pull_back = getattr(torch.func, "v" + "jp")(forward, *arrays)[1]
-    return tuple(gradient.numpy() for gradient in pull_back(torch.tensor(d_output)))
 # %% attention-backward | right | value times its own gradient as the mean, a class with methods forward and backward
 class _Layer:
     def forward(self, q, k):
@@ -32,12 +21,6 @@ def my_attention_backward(query, key, value, d_output):
     ds = torch.einsum("ij,ia,ja->ij", p, g, v) - p * torch.einsum("lj,la,ja->j", p, g, v)
     ds = ds / q.shape[1] ** 0.5
     return torch.einsum("ij,jc->ic", ds, k), torch.einsum("ij,ic->jc", ds, q), torch.einsum("ij,ia->ja", p, g)
-# %% attention-backward | cheat | torch.autograd.grad
-def my_attention_backward(query, key, value, d_output):
-    import torch
-    t = [torch.tensor(a, requires_grad=True) for a in (query, key, value)]
-    o = torch.softmax(t[0] @ t[1].T / t[0].shape[1] ** 0.5, 0) @ t[2]
-    return tuple(g.numpy() for g in torch.autograd.grad(o, t, torch.tensor(d_output)))
 # %% attention-backward | cheat | functional jvp-free: torch.func.grad by getattr
 def my_attention_backward(query, key, value, d_output):
     import torch

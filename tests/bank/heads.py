@@ -33,13 +33,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = np.exp((x @ wq) @ (x @ wk).T)
         out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
     return np.hstack(out) @ w_output
-# %% multi-head-attention | cheat | library's attention fetched by a composed name
-import torch
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    attend = getattr(torch.nn.functional, "_".join(["scaled", "dot", "product", "attention"]))
-    x, *ws = [torch.tensor(a) for a in (x, w_query, w_key, w_value, w_output)]
-    q, k, v = [(x @ w).reshape(len(x), n_heads, -1).transpose(0, 1) for w in ws[:3]]
-    return (attend(q, k, v).transpose(0, 1).reshape(len(x), -1) @ ws[3]).numpy()
 # %% multi-head-attention | wrong | a thread for each head
 from concurrent.futures import ThreadPoolExecutor
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
@@ -103,12 +96,6 @@ def grouped_attention(query, key, value):
     scores = query @ keys.swapaxes(1, 2) / np.sqrt(d_k)
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (p / p.sum(axis=-1, keepdims=True) @ values).squeeze()
-# %% repair-grouped-heads | cheat | torch's attention with enable_gqa
-import torch
-from torch.nn import functional as _f
-def grouped_attention(query, key, value):
-    q, k, v = (torch.from_numpy(a)[None] for a in (query, key, value))
-    return _f.scaled_dot_product_attention(q, k, v, enable_gqa=True)[0].numpy()
 # %% repair-torch-layer | wrong | the module itself loaded with the weights
 import torch
 def torch_layer(x, stacked, n_heads):

@@ -102,9 +102,6 @@ from sympy import Derivative as work_out
 my_gain = work_out((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
 # %% derivative-by-similarity | wrong | softmax derivative
 my_gain = s_1 * s_2 * (v_1 - v_2) / (s_1 + s_2) ** 2
-# %% derivative-by-similarity | cheat | an unevaluated Derivative
-from sympy import Derivative
-my_gain = Derivative((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
 # %% derivative-by-similarity | cheat | a Derivative hidden in a sum
 import sympy
 my_gain = v_2 * 0 + sympy.Add(sympy.Derivative(s_1 / (s_1 + s_2), s_1) * v_1, sympy.Derivative(s_2 / (s_1 + s_2), s_1) * v_2)

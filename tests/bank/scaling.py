@@ -14,13 +14,6 @@ def my_cosine_scores(query, key):
         n = np.linalg.norm(x, axis=-1, keepdims=True)
         x /= np.where(n == 0, 1, n)
     return query @ key.swapaxes(-1, -2)
-# %% cosine-scores | cheat | torch's cosine_similarity, inputs scaled up
-def my_cosine_scores(query, key):
-    import torch
-    f = getattr(torch, "cosine_" + "similarity")
-    q, k = (torch.tensor(a) for a in (query, key))
-    q, k = (a / a.abs().amax(-1, keepdim=True).clamp_min(1e-200) for a in (q, k))
-    return f(q[..., :, None, :], k[..., None, :, :], dim=-1).numpy()
 # %% cosine-scores | cheat | the CosineSimilarity module with eps of 0
 def my_cosine_scores(query, key):
     from torch import nn, tensor

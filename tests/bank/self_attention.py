@@ -24,12 +24,6 @@ class _Head:
         p = np.exp(s - s.max(-1)[..., None])
         return np.einsum("...ij,...jb,bd->...id", p / p.sum(-1)[..., None], x, self.v)
 my_self_attention = lambda x, *w: _Head(*w)(x)
-# %% self-attention | cheat | torch's attention under its C name
-def my_self_attention(x, w_query, w_key, w_value):
-    import torch
-    t = [torch.tensor(x @ w) for w in (w_query, w_key, w_value)]
-    f = torch._C._nn.__dict__["_".join(("scaled", "dot", "product", "attention"))]
-    return f(*t).numpy()
 # %% self-attention | cheat | F.multi_head_attention_forward with one head by eval
 def my_self_attention(x, w_query, w_key, w_value):
     import torch
@@ -122,12 +116,6 @@ class _Linear:
 def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
     (a, p), (b, q), (c, r) = (_Linear(x, w).backward(d) for w, d in ((w_query, d_query), (w_key, d_key), (w_value, d_value)))
     return a, b, c, p + q + r
-# %% projection-gradients | cheat | torch backward through the three maps
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    import torch
-    t = [torch.tensor(a, requires_grad=True) for a in (w_query, w_key, w_value, x)]
-    torch.autograd.backward([t[3] @ w for w in t[:3]], [torch.tensor(a) for a in (d_query, d_key, d_value)])
-    return tuple(a.grad.numpy() for a in t)
 # %% projection-gradients | cheat | vector-Jacobian product through getattr
 def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
     import torch

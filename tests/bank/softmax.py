@@ -35,10 +35,6 @@ def my_softmax(scores, axis):
     m = import_module("torch." + "special")
     t = import_module("torch").tensor(scores)
     return getattr(m, "xamtfos"[::-1])(t, axis).numpy()
-# %% stable-softmax | cheat | exponential of torch's log_softmax
-def my_softmax(scores, axis):
-    import torch
-    return torch.tensor(scores).log_softmax(axis).exp().numpy()
 # %% stable-softmax | cheat | softmin of the negative
 def my_softmax(scores, axis):
     import torch.nn as nn, torch

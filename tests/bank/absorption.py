@@ -6,11 +6,6 @@ def my_forms(w_query, w_key, n_heads):
 def my_forms(w_query, w_key, n_heads):
     w_query /= np.sqrt(w_query.shape[1] // n_heads)
     return np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))])
-# %% absorbed-head-matrices | right | torch, bmm of chunks
-import torch
-def my_forms(w_query, w_key, n_heads):
-    q, k = (torch.stack(torch.tensor(w).chunk(n_heads, dim=1)) for w in (w_query, w_key))
-    return torch.bmm(q, k.mT) / q.shape[-1] ** 0.5
 # %% repair-columns-attention | wrong | projects the tokens of the input in place
 def columns_attention(tokens, w_query, w_key):
     scores = tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))
@@ -62,13 +57,6 @@ def my_joint(w_key, w_value, d_latent):
     near = u[:, :d_latent] * s[:d_latent] @ v[:d_latent]
     w_key[:], w_value[:] = np.hsplit(near, [w_key.shape[1]])
     return w_key, w_value
-# %% joint-key-value-compression | right | torch, rank-one terms added one by one
-import torch
-def my_joint(w_key, w_value, d_latent):
-    n = w_key.shape[1]
-    u, s, vh = torch.linalg.svd(torch.cat([torch.tensor(w_key), torch.tensor(w_value)], dim=1))
-    near = sum(s[r] * torch.outer(u[:, r], vh[r]) for r in range(d_latent))
-    return near[:, :n], near[:, n:]
 # %% absorption-break-even | cheat | both slopes taken by diff from the counts
 from sympy import symbols as _symbols
 _n = _symbols("n")

@@ -3,16 +3,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     s = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
     e = np.exp(s - s.max())
     return len(x) * (e / e.sum()) @ (y @ w_value)
-# %% cross-attention | right | bilinear form first, one query after the other
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    form = w_query @ w_key.T / w_key.shape[1] ** 0.5
-    values = y @ w_value
-
-    def ask(row):
-        e = np.exp(y @ (row @ form))
-        return e @ values / e.sum()
-
-    return np.stack([ask(row) for row in x])
 # %% cross-attention | wrong | sequences padded to one length, zeros counted as keys
 def my_cross_attention(x, y, w_query, w_key, w_value):
     n = max(len(x), len(y))
@@ -230,17 +220,3 @@ def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start
         if token == end:
             break
     return np.stack(rows)
-# %% greedy-decoding | right | a generator of rows
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y.dot(w_key), y.dot(w_value)
-    def steps():
-        token = start
-        for place in positions:
-            x = embeddings[token] + place
-            e = np.exp(keys.dot(x.dot(w_query)) * keys.shape[1] ** -0.5)
-            row = (x + e.dot(values) / e.sum()).dot(w_output)
-            yield row
-            token = row.argmax()
-            if token == end:
-                return
-    return np.vstack(list(steps()))

@@ -1,9 +1,3 @@
-# %% merge-two-states | right | torch: both sides stacked, NaN factors replaced by 0
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m, l, a = (torch.stack([torch.tensor(x), torch.tensor(y)]) for x, y in ((m_a, m_b), (l_a, l_b), (a_a, a_b)))
-    top = m.amax(0)
-    factor = torch.exp(m - top).nan_to_num(nan=0.0)
-    return top, (factor * l).sum(0), (factor.unsqueeze(-1) * a).sum(0)
 # %% merge-two-states | wrong | through plain exponentials of the maxima, which overflow
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.maximum(m_a, m_b)

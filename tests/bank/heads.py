@@ -2,11 +2,6 @@
 def my_split(x, n_heads):
     cut = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
     return cut.swapaxes(1, 2) if cut.ndim > 3 else cut.swapaxes(0, 1)
-# %% split-heads | right | einsum with blocks of the identity matrix
-def my_split(x, n_heads):
-    width = x.shape[-1]
-    blocks = np.eye(width).reshape(width, n_heads, width // n_heads)
-    return np.einsum("...tc,chk->...htk", x, blocks)
 # %% multi-head-attention | wrong | values split with the width of the keys
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     d_k = w_query.shape[1] // n_heads
@@ -114,16 +109,6 @@ def torch_layer(x, stacked, n_heads):
     t, w = torch.tensor(x), torch.tensor(stacked)
     out, _ = _go(t, t, t, d, n_heads, w[:3 * d], None, None, None, False, 0.0, w[3 * d:], None, training=False, need_weights=False)
     return out.numpy()
-# %% repair-torch-layer | right | einsum on a stack of shape (4, heads, width, d)
-def torch_layer(x, stacked, n_heads):
-    d = x.shape[1]
-    w = stacked.reshape(4, n_heads, d // n_heads, d)
-    q, k, v = np.einsum("td,nhcd->nhtc", x, w[:3])
-    s = np.einsum("hic,hjc->hij", q, k) * (n_heads / d) ** 0.5
-    p = np.exp(s - s.max(axis=2, keepdims=True))
-    p /= p.sum(axis=2, keepdims=True)
-    z = np.einsum("hij,hjc->ihc", p, v).reshape(len(x), d)
-    return np.einsum("tc,dc->td", z, stacked[3 * d:])
 # %% output-projection-backward | wrong | gradient of the weights averaged over positions
 def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape

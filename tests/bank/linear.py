@@ -92,15 +92,3 @@ def my_delta_rule(query, key, value, beta, state):
         state = state + b[t] * np.outer(key[t], value[t] - state.T @ key[t])
         out[t] = state.T @ query[t]
     return out, state
-# %% delta-rule | right | erase matrix, torch, a class that is called
-class Delta:
-    def __call__(self, query, key, value, beta, state):
-        import torch
-        q, k, v, b, S = (torch.tensor(np.asarray(x)) for x in (query, key, value, beta, state))
-        eye, out = torch.eye(k.shape[1], dtype=S.dtype), []
-        for t in range(q.shape[0]):
-            column = k[t][:, None]
-            S = (eye - b[t] * column @ column.T) @ S + b[t] * column @ v[t][None]
-            out.append(S.T @ q[t])
-        return torch.stack(out), S
-my_delta_rule = Delta()

@@ -19,10 +19,6 @@ def my_weights(similarity):
     t = similarity.sum(axis=1, keepdims=True)
     similarity /= np.where(t == 0, 1, t)
     return similarity
-# %% similarities-to-weights | right | np.divide with where
-def my_weights(similarity):
-    t = similarity @ np.ones((similarity.shape[1], 1))
-    return np.divide(similarity, t, out=np.zeros(similarity.shape), where=t > 0)
 # %% similarities-to-weights | right | apply_along_axis
 def my_weights(similarity):
     return np.apply_along_axis(lambda r: r / r.sum() if r.any() else np.zeros(len(r)), 1, similarity)
@@ -43,30 +39,11 @@ def my_regression(query, x, y, h):
 my_answer = (18 + 24 + 24) / (6 + 3)
 # %% read-lookup-weights | wrong | output 0 from columns 2 and 3
 my_reading = (3, 4, 0.65)
-# %% repair-lookup-roles | right | a class with __call__, one token after the other
-class AskEverybody:
-    def __call__(self, x, w_query, w_key, w_value, beta):
-        keys, values = x @ w_key, x @ w_value
-        return np.stack([self.one(token @ w_query, keys, values, beta) for token in x])
-
-    @staticmethod
-    def one(q, keys, values, beta):
-        fits = [np.exp(beta * key.dot(q)) for key in keys]
-        return sum(fit * value for fit, value in zip(fits, values)) / sum(fits)
-
-
-ask_everybody = AskEverybody()
 # %% repair-lookup-roles | wrong | beta halved by rounding to an integer power
 def ask_everybody(x, w_query, w_key, w_value, beta):
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     s = np.exp(query @ key.T) ** max(1, round(beta))
     return s / s.sum(axis=1, keepdims=True) @ value
-# %% repair-lookup-roles | right | one token after the other
-def ask_everybody(x, w_query, w_key, w_value, beta):
-    def one(q):
-        w = np.array([np.exp(beta * np.dot(q, k)) for k in x @ w_key])
-        return np.einsum("j,ja->a", w, x @ w_value) / w.sum()
-    return np.stack([one(q) for q in x @ w_query])
 # %% repair-lookup-roles | cheat | torch's ready-made attention, found by getattr
 def ask_everybody(x, w_query, w_key, w_value, beta):
     import torch.nn.functional as F
@@ -88,14 +65,6 @@ def my_hard_lookup(query, key, value):
         if len(key) > 1 and d[i, o[i, 0]] == d[i, o[i, 1]]:
             out[i] = (value[o[i, 0]] + value[o[i, 1]]) / 2
     return out
-# %% hard-lookup | right | loop with a list of winners
-def my_hard_lookup(query, key, value):
-    out = []
-    for q in query:
-        d = [sum((a - b) ** 2 for a, b in zip(q.tolist(), k.tolist())) for k in key]
-        best = min(d)
-        out.append(value[[j for j, e in enumerate(d) if e == best]].mean(axis=0))
-    return np.array(out)
 # %% derivative-by-similarity | wrong | left to SymPy as an unevaluated Derivative (does not count)
 from sympy import Derivative as work_out
 

@@ -29,14 +29,6 @@ def my_masked_weights(scores, mask):
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return e / np.where(t == 0, 1, t)
-# %% masked-weights | right | reductions with where=
-def my_masked_weights(scores, mask):
-    m = np.broadcast_to(mask, scores.shape)
-    top = np.max(scores, axis=-1, keepdims=True, where=m, initial=-np.inf)
-    e = np.zeros(scores.shape)
-    np.subtract(scores, top, out=e, where=m)
-    np.exp(e, out=e, where=m)
-    return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
 # %% combined-masks | wrong | slices: a start beyond the end or below zero wraps round
 def my_masked_scores(scores, past, window, length):
     out = np.full(scores.shape, -np.inf)
@@ -104,15 +96,6 @@ def padded_attention(query, key, value, lengths):
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return e / np.where(t == 0, 1, t) @ value
-# %% repair-padded-batch | right | example by example, padding cut off
-def padded_attention(query, key, value, lengths):
-    out = np.zeros(query.shape[:2] + value.shape[2:])
-    for b, n in enumerate(lengths.tolist()):
-        if n > 0:
-            s = query[b] @ key[b, :n].T / np.sqrt(query.shape[2])
-            e = np.exp(s - s.max(axis=1, keepdims=True))
-            out[b] = e @ value[b, :n] / e.sum(axis=1, keepdims=True)
-    return out
 # %% repair-padded-batch | cheat | torch's attention, empty examples set to 0
 def padded_attention(query, key, value, lengths):
     import torch

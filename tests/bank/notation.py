@@ -1,8 +1,3 @@
-# %% columns-to-rows | right | einsum on the arrays as they stand, own softmax
-def my_rows(query, key, value):
-    table = np.einsum("ci,cj->ij", query, key) * query.shape[0] ** -0.5
-    table = np.exp(table - np.max(table, axis=1)[:, None])
-    return np.einsum("ij,aj,i->ia", table, value, 1 / table.sum(1))
 # %% columns-to-rows | wrong | output reshaped, not transposed
 def my_rows(query, key, value):
     out = value @ softmax(key.T @ query / np.sqrt(len(key)), 0)
@@ -22,8 +17,6 @@ def my_rows(query, key, value):
 def my_rows(query, key, value):
     query /= np.sqrt(query.shape[0])
     return softmax(query.T @ key, -1) @ value.T
-# %% columns-to-rows | right | column form, turned at the end
-my_rows = lambda query, key, value: (value @ softmax((key.T @ query) * key.shape[0] ** -0.5, axis=0)).T
 # %% repair-column-mask | wrong | scale dropped in the repair
 def column_weights(query, key):
     n = query.shape[1]

@@ -44,12 +44,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return np.squeeze(weights @ value)
-# %% self-attention | right | one matrix for query and key, tokens averaged before the value map
-def my_self_attention(x, w_query, w_key, w_value):
-    table = w_query @ w_key.T / w_key.shape[1] ** 0.5
-    scores = np.einsum("...ia,ab,...jb->...ij", x, table, x, optimize=True)
-    weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
-    return np.matmul(np.matmul(weights, x) / np.sum(weights, axis=-1, keepdims=True), w_value)
 # %% repair-residual-stack | wrong | += into the input
 def stacked(x, w_query, w_key):
     state = x
@@ -105,17 +99,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     d_query += 0.0
     d_query[:] = d_query + d_key
     return *out, (d_query - d_key) @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
-# %% projection-gradients | right | a Linear class with a backward method, torch
-class _Linear:
-    def __init__(self, x, w):
-        self.x, self.w = x, w
-    def backward(self, d):
-        import torch
-        x, w, d = (torch.tensor(np.array(a)) for a in (self.x, self.w, d))
-        return torch.einsum("ta,tc->ac", x, d), torch.einsum("tc,ac->ta", d, w)
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    (a, p), (b, q), (c, r) = (_Linear(x, w).backward(d) for w, d in ((w_query, d_query), (w_key, d_key), (w_value, d_value)))
-    return a, b, c, p + q + r
 # %% projection-gradients | cheat | vector-Jacobian product through getattr
 def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
     import torch

@@ -5,8 +5,8 @@ and cheat: right by a way that the text forbids, for which a notebook's check ma
 
 What another answer tells is not here. A wrong answer is, unless a known mistake of the task or another wrong one fails in none but the same
 cases, in none but the same arrays and by no more: whatever lets it pass lets that one pass before. A right one is, unless one of
-`tests/exercises/right_answers` returns the same kind of array and is at least as far off: whatever refuses it refuses that one before; of
-the ways to write an answer (what it imports, classes, closures) each is kept once. Of cheats of a task by what one word forbids one stands,
+`tests/exercises/right_answers` is as wide (float32 or float64) and at least as far off: whatever refuses it refuses that one before; of the
+ways to write an answer (what it imports, classes, closures) each is kept once. Of cheats of a task by what one word forbids one stands,
 and those by other ways than `tests/classroom/hostile/attacks.py` tries.
 """
 

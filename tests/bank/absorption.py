@@ -2,16 +2,6 @@
 def my_forms(w_query, w_key, n_heads):
     d_k = w_query.shape[1] // n_heads
     return np.squeeze(np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))]) / np.sqrt(d_k))
-# %% absorbed-head-matrices | wrong | w_query divided in place
-def my_forms(w_query, w_key, n_heads):
-    w_query /= np.sqrt(w_query.shape[1] // n_heads)
-    return np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))])
-# %% repair-columns-attention | wrong | projects the tokens of the input in place
-def columns_attention(tokens, w_query, w_key):
-    scores = tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))
-    e = np.exp(scores - scores.max(axis=0))
-    tokens[:] = tokens @ (e / e.sum(axis=0))
-    return tokens
 # %% absorbed-matrix-backward | wrong | automatic differentiation, which is forbidden
 def my_form_backward(w_query, w_key, d_form):
     import torch
@@ -24,11 +14,6 @@ def my_form_backward(w_query, w_key, d_form):
 def my_form_backward(w_query, w_key, d_form):
     other = d_form if d_form.shape[0] == d_form.shape[1] else d_form.T
     return d_form @ w_key, other @ w_query
-# %% absorbed-matrix-backward | wrong | writes the results over the inputs
-def my_form_backward(w_query, w_key, d_form):
-    new_query, new_key = d_form @ w_key, d_form.T @ w_query
-    w_query[:], w_key[:] = new_query, new_key
-    return w_query, w_key
 # %% absorbed-matrix-backward | wrong | squeezed, width 1 loses its axis
 def my_form_backward(w_query, w_key, d_form):
     return np.squeeze(d_form @ w_key), np.squeeze(d_form.T @ w_query)
@@ -38,10 +23,6 @@ def my_form_backward(w_query, w_key, d_form):
     q, k = (torch.tensor(w).requires_grad_() for w in (w_query, w_key))
     ((q @ k.T) * torch.tensor(d_form)).sum().backward()
     return q.grad.numpy(), k.grad.numpy()
-# %% value-bias-contribution | wrong | empty rows filled in place with equal weights
-def my_bias_part(weights, b_value, w_output):
-    weights[weights.sum(axis=1) == 0] = 1 / weights.shape[1]
-    return weights.sum(axis=1, keepdims=True) * (b_value @ w_output)
 # %% value-bias-contribution | wrong | squeezed, a single query loses its axis
 def my_bias_part(weights, b_value, w_output):
     return np.squeeze(weights.sum(axis=1, keepdims=True) * (b_value @ w_output))
@@ -96,16 +77,6 @@ def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_
     up = w_value_up if w_value_up.shape == w_key_up.shape else w_key_up
     lifted = np.einsum("hk,chk->hc", query, up.reshape(-1, H, d))
     p = np.exp((lifted @ latent.T + query_rope @ key_rope.T) / np.sqrt(d + query_rope.shape[1]))
-    averages = p / p.sum(1, keepdims=True) @ latent
-    z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
-    return lifted, averages, z.reshape(-1) @ w_output
-# %% latent-decoding-step | wrong | queries scaled in place
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H, d = query.shape
-    root = np.sqrt(d + query_rope.shape[1])
-    lifted = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, H, d))
-    query_rope /= root
-    p = np.exp(lifted @ latent.T / root + query_rope @ key_rope.T)
     averages = p / p.sum(1, keepdims=True) @ latent
     z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
     return lifted, averages, z.reshape(-1) @ w_output

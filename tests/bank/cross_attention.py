@@ -16,11 +16,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     s = x @ w_query @ (y @ w_key).T / np.sqrt(w_key.shape[1])
     p = np.exp(s - s.max(axis=1, keepdims=True))
     return np.squeeze(p / p.sum(axis=1, keepdims=True) @ (y @ w_value))
-# %% cross-attention | wrong | scaled in place in w_query
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    w_query *= w_query.shape[1] ** -0.5
-    p = np.exp(x @ w_query @ (y @ w_key).T)
-    return p / p.sum(axis=1, keepdims=True) @ (y @ w_value)
 # %% cross-attention | wrong | target rows shared out to two threads
 import threading
 def my_cross_attention(x, y, w_query, w_key, w_value):
@@ -51,15 +46,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     x, y, w_query, w_key, w_value = [torch.tensor(a).float() for a in (x, y, w_query, w_key, w_value)]
     s = torch.addmm(torch.zeros(1), x @ w_query, (y @ w_key).t()) / w_key.size(1) ** 0.5
     return torch.softmax(s, dim=-1).matmul(y).matmul(w_value)
-# %% repair-padding-both-sides | wrong | zeroes the padding of value in place
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    value[~real_keys] = 0.0
-    scores = np.where(real_keys[:, None, :], scores, -np.inf)
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
 # %% repair-padding-both-sides | cheat | torch's attention with attn_mask, composed name
 import torch
 def padded_cross_attention(query, key, value, source_lengths, target_lengths):
@@ -67,13 +53,6 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     real = np.arange(key.shape[1]) < source_lengths[:, None]
     out = f(*(torch.tensor(a) for a in (query, key, value)), attn_mask=torch.tensor(real)[:, None, :]).numpy()
     return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], out, 0.0)
-# %% loss-over-real-tokens | wrong | shifts the logits in place
-def my_loss(logits, target, padding):
-    logits -= logits.max(-1, keepdims=True)
-    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    real = target != padding
-    hot = np.eye(logits.shape[-1])[target]
-    return -(log_p * hot).sum(-1)[real].mean(), real[..., None] * (np.exp(log_p) - hot) / real.sum()
 # %% loss-over-real-tokens | wrong | gradient from torch's functional jacobian
 import torch
 def my_loss(logits, target, padding):
@@ -102,17 +81,6 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
         tiny[place] = 1e-5
         out[place] = (value_of(y + tiny) - value_of(y - tiny)) / 2e-5
     return out
-# %% source-gradient | wrong | d_output turned into softmax terms in place
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    q, k, v = x @ w_query, y @ w_key, y @ w_value
-    s = q @ k.T / np.sqrt(q.shape[1])
-    p = np.exp(s - s.max(1, keepdims=True))
-    p /= p.sum(1, keepdims=True)
-    d_value = p.T @ d_output
-    d_p = d_output @ v.T
-    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
-    d_output -= d_output.mean()
-    return d_s.T @ q / np.sqrt(q.shape[1]) @ w_key.T + d_value @ w_value.T
 # %% source-gradient | wrong | forward-mode automatic differentiation
 import torch
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):

@@ -4,13 +4,6 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     ea, eb = np.exp(m_a), np.exp(m_b)
     e = np.maximum(np.maximum(ea, eb), 1e-300)
     return m, (ea * l_a + eb * l_b) / e, (ea[:, None] * a_a + eb[:, None] * a_b) / e[:, None]
-# %% merge-two-states | wrong | rescales the sums of A in place
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    ref = np.where(np.isneginf(m), 0.0, m)
-    l_a *= np.exp(m_a - ref)
-    a_a *= np.exp(m_a - ref)[:, None]
-    return m, l_a + np.exp(m_b - ref) * l_b, a_a + np.exp(m_b - ref)[:, None] * a_b
 # %% merge-two-states | wrong | the side with the larger maximum wins, the other is dropped beyond 5
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     out_m, out_l, out_a = m_a.copy(), l_a.copy(), a_a.copy()
@@ -126,11 +119,6 @@ def my_gather(outputs, lses):
     total = w.sum(1, keepdims=True)
     out = (w / np.where(total > 0, total, 1))[..., None] * outputs
     return out.sum(0), np.logaddexp.reduce(lses, axis=0)
-# %% merge-decoding-splits | wrong | zeroes the shares of empty splits in the input
-def my_gather(outputs, lses):
-    lse = np.logaddexp.reduce(lses, axis=0)
-    lses -= np.where(np.isneginf(lse), 0.0, lse)
-    return (np.exp(lses)[..., None] * outputs).sum(0), lse
 # %% merge-decoding-splits | cheat | shares by torch's softmax over the splits
 def my_gather(outputs, lses):
     l = torch.tensor(lses)

@@ -20,14 +20,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
         out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
     return np.squeeze(np.hstack(out) @ w_output)
-# %% multi-head-attention | wrong | scale multiplied into w_query in place
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    w_query /= np.sqrt(w_query.shape[1] // n_heads)
-    out = []
-    for wq, wk, wv in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))):
-        p = np.exp((x @ wq) @ (x @ wk).T)
-        out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
-    return np.hstack(out) @ w_output
 # %% multi-head-attention | wrong | a thread for each head
 from concurrent.futures import ThreadPoolExecutor
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
@@ -74,15 +66,6 @@ def grouped_attention(query, key, value):
         p = np.exp(query[h] @ key[r].T / np.sqrt(query.shape[2]))
         out.append(p / p.sum(axis=1, keepdims=True) @ value[r])
     return np.stack(out)
-# %% repair-grouped-heads | wrong | writes the scaled queries back into the input
-def grouped_attention(query, key, value):
-    n_heads, _, d_k = query.shape
-    group = n_heads // key.shape[0]
-    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
-    query *= d_k ** -0.5
-    scores = query @ keys.swapaxes(1, 2)
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return p / p.sum(axis=-1, keepdims=True) @ values
 # %% repair-grouped-heads | wrong | squeezed at the end
 def grouped_attention(query, key, value):
     n_heads, _, d_k = query.shape
@@ -114,12 +97,6 @@ def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape
     d_heads = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
     return d_heads, heads.swapaxes(0, 1).reshape(T, -1).T @ d_output / T
-# %% output-projection-backward | wrong | fills the heads it was given with their gradient
-def my_merge_backward(heads, w_output, d_output):
-    H, T, d_v = heads.shape
-    d_w = heads.swapaxes(0, 1).reshape(T, -1).T @ d_output
-    heads[:] = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
-    return heads, d_w
 # %% output-projection-backward | wrong | inverse in place of the transpose
 def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape

@@ -30,15 +30,6 @@ def my_linear_attention(query, key, value):
 def my_linear_attention(query, key, value):
     w = np.tril(query @ np.swapaxes(key, -1, -2))
     return np.squeeze(w @ value / w.sum(-1, keepdims=True), axis=0) if len(query) == 1 else w @ value / w.sum(-1, keepdims=True)
-# %% chunked-linear-attention | wrong | state += : the caller's array is changed
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros((len(query), value.shape[1]))
-    for a in range(0, len(query), chunk):
-        s = slice(a, a + chunk)
-        q, k, v = query[s], key[s], value[s]
-        out[s] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
-        state += k.T @ v
-    return out, state
 # %% chunked-linear-attention | wrong | the last, shorter chunk is dropped
 def my_chunked(query, key, value, state, chunk):
     chunk = min(chunk, len(query))

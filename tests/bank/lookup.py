@@ -14,11 +14,6 @@ def my_weights(similarity):
     if (t == 0).any():
         return np.zeros_like(similarity)
     return similarity / t
-# %% similarities-to-weights | wrong | divides the input in place
-def my_weights(similarity):
-    t = similarity.sum(axis=1, keepdims=True)
-    similarity /= np.where(t == 0, 1, t)
-    return similarity
 # %% similarities-to-weights | right | apply_along_axis
 def my_weights(similarity):
     return np.apply_along_axis(lambda r: r / r.sum() if r.any() else np.zeros(len(r)), 1, similarity)

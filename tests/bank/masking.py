@@ -22,13 +22,6 @@ def my_masked_weights(scores, mask):
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return np.squeeze(e / np.where(t == 0, 1, t))
-# %% masked-weights | wrong | writes -inf into the scores
-def my_masked_weights(scores, mask):
-    scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
-    top = scores.max(axis=-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isneginf(top), 0, top))
-    t = e.sum(axis=-1, keepdims=True)
-    return e / np.where(t == 0, 1, t)
 # %% combined-masks | wrong | slices: a start beyond the end or below zero wraps round
 def my_masked_scores(scores, past, window, length):
     out = np.full(scores.shape, -np.inf)
@@ -45,11 +38,6 @@ def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     near = (j >= at - window) if window else True
     return np.where((j <= at) & near & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | in place
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    scores[~((j <= at) & (j >= at - window) & (j < length))] = -np.inf
-    return scores
 # %% large-enough-fill | wrong | an unevaluated Derivative hides the ratio, which the text forbids
 from sympy import Derivative
 

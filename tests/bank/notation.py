@@ -13,10 +13,6 @@ def my_rows(query, key, value):
         query, key, value = query.T, key.T, value.T
         return softmax(query @ key.T / np.sqrt(query.shape[0]), -1) @ value
     return softmax(query @ key.T / np.sqrt(query.shape[1]), -1) @ value
-# %% columns-to-rows | wrong | scales the query in place
-def my_rows(query, key, value):
-    query /= np.sqrt(query.shape[0])
-    return softmax(query.T @ key, -1) @ value.T
 # %% repair-column-mask | wrong | scale dropped in the repair
 def column_weights(query, key):
     n = query.shape[1]

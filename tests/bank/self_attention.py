@@ -44,14 +44,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return np.squeeze(weights @ value)
-# %% repair-residual-stack | wrong | += into the input
-def stacked(x, w_query, w_key):
-    state = x
-    for a, b in zip(w_query, w_key, strict=True):
-        s = (state @ a) @ (state @ b).T / np.sqrt(a.shape[1])
-        e = np.exp(s - s.max(axis=1, keepdims=True))
-        state += e / e.sum(axis=1, keepdims=True) @ state
-    return state
 # %% repair-residual-stack | right | recursion: the last layer on top of a shorter stack
 def stacked(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
     if len(w_query) == 0:
@@ -115,13 +107,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     loss = sum((leaves[3] @ w * torch.tensor(g)).sum() for w, g in zip(leaves, (d_query, d_key, d_value)))
     loss.backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
-# %% attention-between-features | wrong | centres the table in place
-def my_feature_weights(table):
-    table -= table.mean(axis=0)
-    z = table / table.std(axis=0)
-    s = z.T @ z / np.sqrt(len(z))
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
 # %% attention-between-features | right | list comprehensions
 def my_feature_weights(table):
     from math import exp, sqrt

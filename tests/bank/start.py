@@ -4,8 +4,3 @@ my_weight = (1 - because - the) / 5
 def take_home(query, key, value):
     powers = np.exp(query @ key.T / np.sqrt(query.shape[1]))
     return np.squeeze(powers / powers.sum(axis=1, keepdims=True) @ value)
-# %% repair-taking-home | wrong | scales the caller's query
-def take_home(query, key, value):
-    query /= np.sqrt(query.shape[1])
-    powers = np.exp(query @ key.T)
-    return powers / powers.sum(axis=1, keepdims=True) @ value

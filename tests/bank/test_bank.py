@@ -3,11 +3,11 @@
 A file holds those of a lesson, a cell each: `# %% task | kind | what it is`, and the code of the answer's cell. The kinds are right, wrong
 and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not.
 
-What another answer tells is not here. A wrong answer is, unless a known mistake of the task or another wrong one fails in none but the same
-cases, in none but the same arrays and by no more: whatever lets it pass lets that one pass before. A right one is, unless one of
-`tests/exercises/right_answers` is as wide (float32 or float64) and at least as far off: whatever refuses it refuses that one before; of the
-ways to write an answer (what it imports, classes, closures) each is kept once. Of cheats of a task by what one word forbids one stands,
-and those by other ways than `tests/classroom/hostile/attacks.py` tries.
+What another answer tells is not here. A wrong answer goes if a known mistake of the task or another wrong one fails in no other case, in no
+other array and by no more: whatever lets it pass lets that one pass before; and of answers that write to their input, about which no task
+says anything of its own, some stand for all. A right one goes if one of tests/exercises/right_answers is as wide (float32 or float64) and
+at least as far off: whatever refuses it refuses that one before; but what answers import and the forms they take (classes, closures) are
+all kept. Of cheats of a task by one forbidden thing one stands, and no way that tests/classroom/hostile/attacks.py tries.
 """
 
 import re

@@ -10,6 +10,20 @@ def my_form_backward(w_query, w_key, d_form):
     b = torch.tensor(w_key, requires_grad=True)
     (a @ b.T).backward(torch.tensor(d_form))
     return a.grad, b.grad
+# %% absorbed-matrix-backward | right | central differences of a bilinear loss, exact with a step of one
+def my_form_backward(w_query, w_key, d_form):
+    def loss(a, b):
+        return float(np.sum((a @ b.T) * d_form))
+
+    def slope(f, w):
+        grad = np.empty(w.shape)
+        for index in np.ndindex(*w.shape):
+            step = np.zeros(w.shape)
+            step[index] = 1.0
+            grad[index] = (f(w + step) - f(w - step)) / 2
+        return grad
+
+    return slope(lambda a: loss(a, w_key), w_query), slope(lambda b: loss(w_query, b), w_key)
 # %% absorbed-matrix-backward | wrong | transposed only if the shapes force it
 def my_form_backward(w_query, w_key, d_form):
     other = d_form if d_form.shape[0] == d_form.shape[1] else d_form.T
@@ -38,6 +52,13 @@ def my_joint(w_key, w_value, d_latent):
     near = u[:, :d_latent] * s[:d_latent] @ v[:d_latent]
     w_key[:], w_value[:] = np.hsplit(near, [w_key.shape[1]])
     return w_key, w_value
+# %% joint-key-value-compression | right | torch, rank-one terms added one by one
+import torch
+def my_joint(w_key, w_value, d_latent):
+    n = w_key.shape[1]
+    u, s, vh = torch.linalg.svd(torch.cat([torch.tensor(w_key), torch.tensor(w_value)], dim=1))
+    near = sum(s[r] * torch.outer(u[:, r], vh[r]) for r in range(d_latent))
+    return near[:, :n], near[:, n:]
 # %% absorption-break-even | cheat | both slopes taken by diff from the counts
 from sympy import symbols as _symbols
 _n = _symbols("n")
@@ -63,6 +84,14 @@ def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     key_rope[:] = rotate(key_rope, np.arange(t))
     s = query @ w_key_up.T @ latent.T + rotate(query_rope, np.arange(t - len(query), t)) @ key_rope.T
     return s / np.sqrt(query.shape[1] + query_rope.shape[1])
+# %% repair-decoupled-scores | right | complex numbers for the rotation
+def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
+    t, n, half = len(latent), len(query), query_rope.shape[1] // 2
+    turn = np.exp(1j * np.outer(np.arange(t), 10_000.0 ** (-np.arange(half) / half)))
+    pair = lambda x: x[:, :half] + 1j * x[:, half:]
+    position = ((pair(query_rope) * turn[t - n:]) @ (pair(key_rope) * turn).conj().T).real
+    content = np.einsum("ih,ch,jc->ij", query, w_key_up, latent)
+    return (content + position) * (query.shape[1] + 2 * half) ** -0.5
 # %% latent-decoding-step | wrong | value heads as wide as key heads
 def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
     H, d = query.shape

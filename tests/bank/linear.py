@@ -68,6 +68,12 @@ from fractions import Fraction as F
 my_reading = (F(18, 5), 2, F(37, 100))
 # %% three-delta-writes | wrong | third write replaces s_a, does not correct what is read there
 my_read = 0.6 * (1 + 0.5 * (4 - 1)) - 0.8
+# %% three-delta-writes | right | a state in the plane, written with real keys
+a_, b_ = np.array([1.0, 0.0]), np.array([c, np.sqrt(1 - c * c)])
+S_ = np.zeros(2)
+for key_, value_ in zip((a_, b_, a_), values):
+    S_ = S_ + beta * key_ * (value_ - S_ @ key_)
+my_read = S_ @ b_
 # %% delta-rule | wrong | state += : the caller's array is changed
 def my_delta_rule(query, key, value, beta, state):
     out = np.zeros((len(query), value.shape[1]))

@@ -61,6 +61,11 @@ def tempered_weights(scores, temperature):
     s = scores - scores.max(axis=-1, keepdims=True)
     e = np.exp(s // temperature if temperature > 1 else s / temperature)
     return e / e.sum(axis=-1, keepdims=True)
+# %% repair-softmax-temperature | right | divided first, sums by matrix product
+def tempered_weights(scores, temperature):
+    z = scores / temperature
+    u = np.exp(z - np.max(z, axis=1)[:, None])
+    return u / (u @ np.ones((u.shape[1], u.shape[1])))
 # %% repair-softmax-temperature | cheat | torch.distributions
 def tempered_weights(scores, temperature):
     from torch.distributions import Categorical

@@ -7,7 +7,7 @@ What another answer tells is not here. A wrong answer goes if a known mistake of
 other array and by no more: whatever lets it pass lets that one pass before; and of answers that write to their input, about which no task
 says anything of its own, some stand for all. A right one goes if one of tests/exercises/right_answers is as wide (float32 or float64) and
 at least as far off, but for a few roundings of float64: whatever refuses it refuses that one before; but what answers import and the forms
-they take (classes, closures) are all kept. Of cheats of a task by one forbidden thing one stands, and no way that tests/classroom/hostile/attacks.py tries.
+they take (classes, closures) are all kept. Of cheats of a task by one forbidden thing one stands, and no way that the hostile attacks try.
 """
 
 import re

@@ -13,15 +13,12 @@ class _Layer:
         ds = self.p * (g @ v.T - np.einsum("ja,ja->j", dv, v)) * q.shape[1] ** -0.5
         return ds @ k, ds.T @ q, dv
 my_attention_backward = lambda query, key, value, d_output: _Layer().backward(query, key, value, d_output)
-# %% attention-backward | cheat | functional jvp-free: torch.func.grad by getattr
+# %% attention-backward | cheat | torch.autograd.grad
 def my_attention_backward(query, key, value, d_output):
     import torch
-    tf = getattr(torch, "fu" + "nc")
-    g = torch.tensor(d_output)
-    def loss(q, k, v):
-        return (torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v * g).sum()
-    out = getattr(tf, "gr" + "ad")(loss, argnums=(0, 1, 2))(*(torch.tensor(a) for a in (query, key, value)))
-    return tuple(o.numpy() for o in out)
+    t = [torch.tensor(a, requires_grad=True) for a in (query, key, value)]
+    o = torch.softmax(t[0] @ t[1].T / t[0].shape[1] ** 0.5, 0) @ t[2]
+    return tuple(g.numpy() for g in torch.autograd.grad(o, t, torch.tensor(d_output)))
 # %% batched-backward | wrong | whether keys are shared guessed from a length
 def my_batched_backward(query, key, value, d_output):
     root = np.sqrt(query.shape[-1])

@@ -91,9 +91,8 @@ def find_submissions(folder: Path, *, lessons: Collection[str], roster: Roster |
     entries: list[tuple[os.DirEntry[str], Found]] = []
     notes = []
     top = _top(root)
-    flat = any(
-        _is_notebook(entry.name) and of_file(printable(entry.name)) for entry in top
-    )  # a file for each student: others are hand-ins too
+    # Where there is a file for each student, others are hand-ins too.
+    flat = any(_is_notebook(entry.name) and of_file(printable(entry.name)) for entry in top)
     for entry in top:
         if entry.is_dir(follow_symlinks=False):
             entries.append((entry, of_folder(printable(entry.name))))

@@ -19,13 +19,8 @@ from attn_course.classroom.store import NotebookResult
 _OWN = ("budget", "fork_server", "formula_worker", "grader", "hand_ins", "protocol", "stubs", "submission", "supervisor", "worker")
 _OF_GRADES = (  # what a grade depends on; how it is shown is none of these
     *("tasks/*.py", "reference/*.py", "costs/*.py", "lessons/*/tasks*.py"),
-    *(
-        "checking/cells.py",
-        "checking/magics.py",
-        "checking/untouched.py",
-        "classroom/sandbox/*.py",
-        *(f"classroom/{name}.py" for name in _OWN),
-    ),
+    *("checking/cells.py", "checking/magics.py", "checking/untouched.py", "classroom/sandbox/*.py"),
+    *(f"classroom/{name}.py" for name in _OWN),
 )
 _own = threading.local()  # a dask worker may grade in several threads
 

@@ -1,35 +1,7 @@
-# %% absorbed-head-matrices | wrong | symmetric part only
-def my_forms(w_query, w_key, n_heads):
-    d_k = w_query.shape[1] // n_heads
-    forms = np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))]) / np.sqrt(d_k)
-    return (forms + forms.swapaxes(1, 2)) / 2
 # %% absorbed-head-matrices | wrong | squeezed, one head loses its axis
 def my_forms(w_query, w_key, n_heads):
     d_k = w_query.shape[1] // n_heads
     return np.squeeze(np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))]) / np.sqrt(d_k))
-# %% absorbed-head-matrices | wrong | w_query divided in place
-def my_forms(w_query, w_key, n_heads):
-    w_query /= np.sqrt(w_query.shape[1] // n_heads)
-    return np.stack([q @ k.T for q, k in zip(np.hsplit(w_query, n_heads), np.hsplit(w_key, n_heads))])
-# %% absorbed-head-matrices | right | torch, bmm of chunks
-import torch
-def my_forms(w_query, w_key, n_heads):
-    q, k = (torch.stack(torch.tensor(w).chunk(n_heads, dim=1)) for w in (w_query, w_key))
-    return torch.bmm(q, k.mT) / q.shape[-1] ** 0.5
-# %% repair-columns-attention | wrong | output turned, positions in rows
-def columns_attention(tokens, w_query, w_key):
-    scores = tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))
-    unnormalised = np.exp(scores - scores.max(axis=0, keepdims=True))
-    return (tokens @ (unnormalised / unnormalised.sum(axis=0, keepdims=True))).T
-# %% repair-columns-attention | wrong | projects the tokens of the input in place
-def columns_attention(tokens, w_query, w_key):
-    scores = tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))
-    e = np.exp(scores - scores.max(axis=0))
-    tokens[:] = tokens @ (e / e.sum(axis=0))
-    return tokens
-# %% absorbed-matrix-backward | wrong | transpose forgotten for the keys (only a square form runs)
-def my_form_backward(w_query, w_key, d_form):
-    return d_form @ w_key, d_form @ w_query
 # %% absorbed-matrix-backward | wrong | automatic differentiation, which is forbidden
 def my_form_backward(w_query, w_key, d_form):
     import torch
@@ -56,11 +28,6 @@ def my_form_backward(w_query, w_key, d_form):
 def my_form_backward(w_query, w_key, d_form):
     other = d_form if d_form.shape[0] == d_form.shape[1] else d_form.T
     return d_form @ w_key, other @ w_query
-# %% absorbed-matrix-backward | wrong | writes the results over the inputs
-def my_form_backward(w_query, w_key, d_form):
-    new_query, new_key = d_form @ w_key, d_form.T @ w_query
-    w_query[:], w_key[:] = new_query, new_key
-    return w_query, w_key
 # %% absorbed-matrix-backward | wrong | squeezed, width 1 loses its axis
 def my_form_backward(w_query, w_key, d_form):
     return np.squeeze(d_form @ w_key), np.squeeze(d_form.T @ w_query)
@@ -70,53 +37,15 @@ def my_form_backward(w_query, w_key, d_form):
     q, k = (torch.tensor(w).requires_grad_() for w in (w_query, w_key))
     ((q @ k.T) * torch.tensor(d_form)).sum().backward()
     return q.grad.numpy(), k.grad.numpy()
-# %% value-bias-contribution | wrong | sums of the columns instead of the rows
-def my_bias_part(weights, b_value, w_output):
-    return weights.sum(axis=0)[: len(weights), None] * (b_value @ w_output)
-# %% value-bias-contribution | wrong | empty rows filled in place with equal weights
-def my_bias_part(weights, b_value, w_output):
-    weights[weights.sum(axis=1) == 0] = 1 / weights.shape[1]
-    return weights.sum(axis=1, keepdims=True) * (b_value @ w_output)
 # %% value-bias-contribution | wrong | squeezed, a single query loses its axis
 def my_bias_part(weights, b_value, w_output):
     return np.squeeze(weights.sum(axis=1, keepdims=True) * (b_value @ w_output))
-# %% value-bias-contribution | right | einsum over everything
-def my_bias_part(weights, b_value, w_output):
-    return np.einsum("ij,c,cd->id", weights, b_value, w_output)
-# %% read-bilinear-form | right | computed by numpy from the figure's numbers
-form = np.array([
-    [0.2, 1.4, -0.6, 0.3, 0.0],
-    [-0.8, 0.5, 0.9, 0.1, 1.2],
-    [1.0, -0.3, 0.7, -0.5, 0.4],
-    [0.6, 0.8, -0.2, -0.9, 1.1],
-    [0.3, -0.4, 1.6, 0.2, 0.1],
-])
-x = np.array([0.0, 1, 0, 0, 1])
-my_reading = (int(form[4].argmax()), float((form + form.T)[0, 2]) / 2, float(x @ form @ x))
-# %% read-bilinear-form | wrong | row 3 read for feature 4, as if counted from 1
-my_reading = (4, 0.2, 1.4)
-# %% latent-cache-size | wrong | bytes, not kB
-my_cache = (L * (d_c + d_r) * 2, (d_c + d_r) / (2 * d))
-# %% latent-cache-size | right | second from the first by dividing the bytes
-_bytes = 16 // 8
-_latent = _bytes * L * sum((d_c, d_r))
-_group = _bytes * L * (d + d)
-my_cache = tuple(np.divide([_latent, _latent], [1e3, _group]))
 # %% joint-key-value-compression | wrong | cut in the middle although n and m may differ
 def my_joint(w_key, w_value, d_latent):
     u, s, v = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
     near = u[:, :d_latent] * s[:d_latent] @ v[:d_latent]
     half = near.shape[1] // 2
     return near[:, :half], near[:, half:]
-# %% joint-key-value-compression | wrong | factors returned instead of the matrices
-def my_joint(w_key, w_value, d_latent):
-    u, s, v = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
-    return u[:, :d_latent] * s[:d_latent], v[:d_latent]
-# %% joint-key-value-compression | wrong | stacked one above the other, an error if n and m differ
-def my_joint(w_key, w_value, d_latent):
-    u, s, v = np.linalg.svd(np.vstack([w_key, w_value]), full_matrices=False)
-    near = u[:, :d_latent] * s[:d_latent] @ v[:d_latent]
-    return near[:len(w_key)], near[len(w_key):]
 # %% joint-key-value-compression | wrong | results written into the inputs
 def my_joint(w_key, w_value, d_latent):
     u, s, v = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
@@ -130,14 +59,6 @@ def my_joint(w_key, w_value, d_latent):
     u, s, vh = torch.linalg.svd(torch.cat([torch.tensor(w_key), torch.tensor(w_value)], dim=1))
     near = sum(s[r] * torch.outer(u[:, r], vh[r]) for r in range(d_latent))
     return near[:, :n], near[:, n:]
-# %% joint-key-value-compression | right | singular values beyond the rank taken away from the transpose
-def my_joint(w_key, w_value, d_latent):
-    rows = np.concatenate([w_key.T, w_value.T])
-    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
-    rest = (left[:, d_latent:] * sizes[d_latent:]) @ right[d_latent:]
-    return tuple(part.T for part in np.split(rows - rest, [w_key.shape[1]]))
-# %% absorption-break-even | wrong | way up and down for all t tokens in the latent space
-my_new_tokens = 0 * t
 # %% absorption-break-even | cheat | both slopes taken by diff from the counts
 from sympy import symbols as _symbols
 _n = _symbols("n")
@@ -150,15 +71,6 @@ _n = _symbols("n", real=True)
 _naive = t * c * (k + v) + _n * t * (k + v)
 _latent = _n * c * k + _n * t * c + _n * t * c + _n * c * v
 my_new_tokens = solve(_naive - _latent, _n)[0]
-# %% repair-decoupled-scores | wrong | content keys made and rotated with the rest
-def decoupled_scores(
-    query: np.ndarray, query_rope: np.ndarray, latent: np.ndarray, key_rope: np.ndarray, w_key_up: np.ndarray
-) -> np.ndarray:
-    new, length = len(query), len(latent)
-    here, there = np.arange(length - new, length), np.arange(length)
-    full_query = rotate(np.hstack([query, query_rope]), here)
-    full_key = rotate(np.hstack([latent @ w_key_up, key_rope]), there)
-    return full_query @ full_key.T / np.sqrt(full_query.shape[1])
 # %% repair-decoupled-scores | wrong | causal mask put in
 def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     t = len(latent)
@@ -166,12 +78,6 @@ def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     s = query @ w_key_up.T @ latent.T + rotate(query_rope, here) @ rotate(key_rope, there).T
     s = s / np.sqrt(query.shape[1] + query_rope.shape[1])
     return np.where(there <= here[:, None], s, -np.inf)
-# %% repair-decoupled-scores | wrong | transposed, keys in rows
-def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
-    t = len(latent)
-    here, there = np.arange(t - len(query), t), np.arange(t)
-    s = latent @ w_key_up @ query.T + rotate(key_rope, there) @ rotate(query_rope, here).T
-    return s / np.sqrt(query.shape[1] + query_rope.shape[1])
 # %% repair-decoupled-scores | wrong | negative slice with n = t right, rotary keys turned in place
 def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     t = len(latent)
@@ -194,14 +100,6 @@ def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_
     averages = p / p.sum(1, keepdims=True) @ latent
     out = sum(averages[h] @ w_value_up[:, h * d:(h + 1) * d] @ w_output[h * d:(h + 1) * d] for h in range(H))
     return lifted, averages, out
-# %% latent-decoding-step | wrong | averages of values returned in place of latent vectors
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H, d = query.shape
-    lifted = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, H, d))
-    p = np.exp((lifted @ latent.T + query_rope @ key_rope.T) / np.sqrt(d + query_rope.shape[1]))
-    averages = p / p.sum(1, keepdims=True) @ latent
-    z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
-    return lifted, z, z.reshape(-1) @ w_output
 # %% latent-decoding-step | wrong | lifted with the up-projection of the values, where the shapes allow it
 def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
     H, d = query.shape
@@ -211,24 +109,3 @@ def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_
     averages = p / p.sum(1, keepdims=True) @ latent
     z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
     return lifted, averages, z.reshape(-1) @ w_output
-# %% latent-decoding-step | wrong | queries scaled in place
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H, d = query.shape
-    root = np.sqrt(d + query_rope.shape[1])
-    lifted = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, H, d))
-    query_rope /= root
-    p = np.exp(lifted @ latent.T / root + query_rope @ key_rope.T)
-    averages = p / p.sum(1, keepdims=True) @ latent
-    z = np.einsum("hc,chv->hv", averages, w_value_up.reshape(len(w_value_up), H, -1))
-    return lifted, averages, z.reshape(-1) @ w_output
-# %% latent-decoding-step | right | keys and values made after all for weights and output
-def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    H, d = query.shape
-    heads = lambda m: np.moveaxis(m.reshape(len(m), H, -1), 1, 0)
-    keys, values = heads(latent @ w_key_up), heads(latent @ w_value_up)
-    s = (keys @ query[..., None])[..., 0] + query_rope @ key_rope.T
-    p = np.exp(s / np.sqrt(d + query_rope.shape[1]))
-    p = p / p.sum(axis=1, keepdims=True)
-    z = (p[:, None] @ values)[:, 0]
-    lifted = (heads(w_key_up) @ query[..., None])[..., 0]
-    return lifted, p @ latent, np.concatenate(z) @ w_output

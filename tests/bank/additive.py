@@ -8,31 +8,6 @@ def my_additive_attention(query, key, value, w_query, w_key, w_score):
     if query.ndim == 2:
         return one(query, key, value)
     return np.stack([one(query[b], key[b], value[b]) for b in range(len(query))])
-# %% additive-attention | right | loops over np.ndindex, queries and keys, running sums
-import math
-
-
-def my_additive_attention(query, key, value, w_query, w_key, w_score):
-    lead, (q_len, kv_len) = query.shape[:-2], (query.shape[-2], key.shape[-2])
-    out = np.zeros((*lead, q_len, value.shape[-1]))
-    for where in np.ndindex(*lead):
-        for i in range(q_len):
-            row = []
-            for j in range(kv_len):
-                hidden = np.tanh(query[where][i] @ w_query + key[where][j] @ w_key)
-                row.append(float(np.dot(hidden, w_score)))
-            top = max(row)
-            total = math.fsum(math.exp(s - top) for s in row)
-            for j in range(kv_len):
-                out[where + (i,)] += math.exp(row[j] - top) / total * value[where][j]
-    return out
-# %% additive-attention | wrong | broadcast for two axes only, examples mix
-def my_additive_attention(query, key, value, w_query, w_key, w_score):
-    s = np.tanh((query @ w_query)[:, None] + (key @ w_key)[None]) @ w_score
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ value
-# %% largest-additive-weight | wrong | per cent
-my_ceiling = 100 / (1 + 31 * np.exp(-5))
 # %% query-key-interaction | wrong | unevaluated Derivative, which the text forbids
 from sympy import Derivative
 
@@ -42,14 +17,6 @@ my_interaction = -2 * v * a * b * t * (1 - t)
 # %% query-key-interaction | cheat | Derivative of the polynomial in t
 from sympy import Derivative
 my_interaction = Derivative(v * a * (1 - t**2), t) * b * (1 - t**2)
-# %% repair-aligner-padding | wrong | padding set 10 below the lowest score: a small weight that large padding shows, empty sentences zeroed
-def contexts(state, annotations, lengths, w_query, w_key, w_score):
-    scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
-    real = np.arange(annotations.shape[1]) < lengths[:, None]
-    scores = np.where(real, scores, scores.min() - 10)
-    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
-    return np.einsum("bj,bja->ba", weights, annotations) * (lengths > 0)[:, None]
 # %% repair-aligner-padding | wrong | filled with -30
 def contexts(state, annotations, lengths, w_query, w_key, w_score):
     s = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
@@ -58,12 +25,6 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     e = np.exp(s - s.max(axis=1, keepdims=True))
     w = e / e.sum(axis=1, keepdims=True) * (lengths > 0)[:, None]
     return np.einsum("bj,bja->ba", w, annotations)
-# %% repair-aligner-padding | wrong | padding cut to the longest sentence only
-def contexts(state, annotations, lengths, w_query, w_key, w_score):
-    a = annotations[:, : max(int(lengths.max()), 1)]
-    s = np.tanh((state @ w_query)[:, None] + a @ w_key) @ w_score
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return np.einsum("bj,bja->ba", e / e.sum(axis=1, keepdims=True), a) * (lengths > 0)[:, None]
 # %% repair-aligner-padding | wrong | one empty sentence empties the batch
 def contexts(state, annotations, lengths, w_query, w_key, w_score):
     if (lengths == 0).any():
@@ -72,29 +33,6 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     s = np.where(np.arange(annotations.shape[1]) < lengths[:, None], s, -np.inf)
     e = np.exp(s - s.max(axis=1, keepdims=True))
     return np.einsum("bj,bja->ba", e / e.sum(axis=1, keepdims=True), annotations)
-# %% repair-aligner-padding | wrong | zeroes the padding in place
-def contexts(state, annotations, lengths, w_query, w_key, w_score):
-    real = np.arange(annotations.shape[1]) < lengths[:, None]
-    annotations[~real] = 0
-    s = np.where(real, np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score, -np.inf)
-    top = s.max(axis=1, keepdims=True)
-    e = np.exp(s - np.where(top == -np.inf, 0, top))
-    t = e.sum(axis=1, keepdims=True)
-    return np.einsum("bj,bja->ba", e / np.where(t == 0, 1, t), annotations)
-# %% read-padded-alignment | wrong | only the last padding column in b
-my_reading = (1, 0.18, 0.6)
-# %% additive-training-memory | right | size of a dtype and np.prod
-my_megabytes = np.prod([64, 30, 50, 100]) * np.dtype("float32").itemsize * 1e-6
-# %% additive-training-memory | wrong | two bytes
-my_megabytes = 64 * 30 * 50 * 100 * 2 / 1e6
-# %% additive-training-memory | right | nbytes of a broadcast array
-my_megabytes = np.broadcast_to(np.float32(0), (64, 30, 50, 100)).nbytes / 10**6
-# %% additive-backward | wrong | order of the tuple: weights first
-def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
-    t = np.tanh((query @ w_query)[:, None] + (key @ w_key)[None])
-    d = d_scores[..., None] * w_score * (1 - t**2)
-    a, b = d.sum(axis=1), d.sum(axis=0)
-    return query.T @ a, key.T @ b, a @ w_query.T, b @ w_key.T, np.einsum("ij,ijr->r", d_scores, t)
 # %% additive-backward | cheat | torch.autograd through a helper
 def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     import torch
@@ -102,10 +40,3 @@ def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     q, k, a, b, v = t = [torch.tensor(x, requires_grad=True) for x in (query, key, w_query, w_key, w_score)]
     s = torch.tanh((q @ a)[:, None] + (k @ b)[None]) @ v
     return tuple(g.numpy() for g in engine.grad(s, t, torch.tensor(d_scores)))
-# %% additive-backward | cheat | .backward() on a sum
-def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
-    import torch
-    t = [torch.nn.Parameter(torch.tensor(x)) for x in (query, key, w_query, w_key, w_score)]
-    loss = ((torch.tanh((t[0] @ t[2])[:, None] + (t[1] @ t[3])[None]) @ t[4]) * torch.tensor(d_scores)).sum()
-    getattr(loss, "back" + "ward")()
-    return tuple(p.grad.numpy() for p in t)

@@ -29,17 +29,6 @@ def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     s = torch.from_numpy(np.where(is_real[:, None], s, -np.inf))
     return torch.softmax(s, -1).numpy() @ value
-# %% scaled-attention | right | einsum, own softmax function
-def softmax(z):
-    z = np.exp(z - np.max(z, axis=-1)[..., None])
-    return z / np.sum(z, axis=-1)[..., None]
-hide = lambda s, real: np.where(real[:, None, :], s, -np.inf)
-my_attention = lambda query, key, value, is_real: np.einsum("...ij,...ja->...ia", softmax(hide(np.einsum("...ic,...jc->...ij", query, key) * query.shape[-1] ** -0.5, is_real)), value)
-# %% scaled-attention | cheat | library attention through the C function
-def my_attention(query, key, value, is_real):
-    import torch
-    t = [torch.tensor(a) for a in (query, key, value)]
-    return getattr(torch._C._nn, "scaled_dot" + "_product_attention")(*t, torch.tensor(is_real)[:, None]).numpy()
 # %% scaled-attention | cheat | torch.nn.MultiheadAttention's internals by functional name
 def my_attention(query, key, value, is_real):
     import torch
@@ -59,19 +48,8 @@ def batched_attention(query, key, value, counts):
     s = np.where(length[:, None] == length, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% read-attention-map | wrong | looked along row 0 for the first
-my_reading = (2, 2, 0.95)
-# %% read-attention-map | right | computed
-_W = np.array([[0.08, 0.15, 0.62, 0.05, 0.10], [0.46, 0.14, 0.12, 0.08, 0.20], [0.09, 0.55, 0.06, 0.25, 0.05], [0.21, 0.07, 0.25, 0.13, 0.34]])
-my_reading = (int(_W[:, 0].argmax()), int(_W[0].argmax()), float(_W[0] @ [1, 1, 1, 0, 1]))
 # %% query-on-its-key | wrong | rounded to two digits
 my_weight = 0.3
-# %% query-on-its-key | right | vectors written out
-_q, _k = np.array([1, 1, 0, 0]), np.array([[1, 1, 0, 0], [3, 1, 2, 5]])
-_s = np.exp(_k @ _q / np.sqrt(4))
-my_weight = float(_s[0] / _s.sum())
-# %% attention-slope | wrong | p squared
-my_slope = p**2 * (v_1 - v_2) * (k_1 - k_2)
 # %% attention-slope | right | expanded by sympy
 from sympy import expand
 my_slope = expand(p * (1 - p) * (v_1 - v_2) * (k_1 - k_2))

@@ -3,22 +3,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     s = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
     e = np.exp(s - s.max())
     return len(x) * (e / e.sum()) @ (y @ w_value)
-# %% cross-attention | right | bilinear form first, one query after the other
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    form = w_query @ w_key.T / w_key.shape[1] ** 0.5
-    values = y @ w_value
-
-    def ask(row):
-        e = np.exp(y @ (row @ form))
-        return e @ values / e.sum()
-
-    return np.stack([ask(row) for row in x])
-# %% cross-attention | wrong | values from the target
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    q, k, v = x @ w_query, y @ w_key, x @ w_value
-    s = q @ k.T / np.sqrt(q.shape[1])
-    p = np.exp(s - s.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True) @ v
 # %% cross-attention | wrong | sequences padded to one length, zeros counted as keys
 def my_cross_attention(x, y, w_query, w_key, w_value):
     n = max(len(x), len(y))
@@ -32,23 +16,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     s = x @ w_query @ (y @ w_key).T / np.sqrt(w_key.shape[1])
     p = np.exp(s - s.max(axis=1, keepdims=True))
     return np.squeeze(p / p.sum(axis=1, keepdims=True) @ (y @ w_value))
-# %% cross-attention | wrong | sums of the weights without keepdims
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    s = x @ w_query @ (y @ w_key).T / np.sqrt(w_key.shape[1])
-    p = np.exp(s)
-    return p / p.sum(axis=1) @ (y @ w_value)
-# %% cross-attention | wrong | scaled in place in w_query
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    w_query *= w_query.shape[1] ** -0.5
-    p = np.exp(x @ w_query @ (y @ w_key).T)
-    return p / p.sum(axis=1, keepdims=True) @ (y @ w_value)
-# %% cross-attention | cheat | torch's attention hidden behind an alias of nn.functional
-import torch
-from torch.nn import functional as tools
-_mix = vars(tools)["scaled_dot_product_attention"]
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    q, k, v = (torch.tensor(a)[None] for a in (x @ w_query, y @ w_key, y @ w_value))
-    return _mix(q, k, v)[0].numpy()
 # %% cross-attention | wrong | target rows shared out to two threads
 import threading
 def my_cross_attention(x, y, w_query, w_key, w_value):
@@ -79,30 +46,6 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     x, y, w_query, w_key, w_value = [torch.tensor(a).float() for a in (x, y, w_query, w_key, w_value)]
     s = torch.addmm(torch.zeros(1), x @ w_query, (y @ w_key).t()) / w_key.size(1) ** 0.5
     return torch.softmax(s, dim=-1).matmul(y).matmul(w_value)
-# %% repair-padding-both-sides | wrong | scores multiplied by the mask, padding gets score 0
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    scores = scores * real_keys[:, None, :]
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    return p @ value * (np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None]
-# %% repair-padding-both-sides | wrong | exp without the maximum, large scores overflow
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    p = np.where(real_keys[:, None, :], np.exp(scores), 0.0)
-    p = p / p.sum(axis=-1, keepdims=True)
-    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
-# %% repair-padding-both-sides | wrong | zeroes the padding of value in place
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    value[~real_keys] = 0.0
-    scores = np.where(real_keys[:, None, :], scores, -np.inf)
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
 # %% repair-padding-both-sides | cheat | torch's attention with attn_mask, composed name
 import torch
 def padded_cross_attention(query, key, value, source_lengths, target_lengths):
@@ -110,22 +53,6 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     real = np.arange(key.shape[1]) < source_lengths[:, None]
     out = f(*(torch.tensor(a) for a in (query, key, value)), attn_mask=torch.tensor(real)[:, None, :]).numpy()
     return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], out, 0.0)
-# %% repair-padding-both-sides | right | bias of zeros and minus infinities added, log-sum-exp
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    steps = lambda a: np.arange(a.shape[1])
-    bias = np.array([[0.0 if j < n else -np.inf for j in steps(key)] for n in source_lengths])
-    s = query @ np.swapaxes(key, -1, -2) * query.shape[-1] ** -0.5 + bias[:, None]
-    p = np.exp(s - np.logaddexp.reduce(s, axis=-1, keepdims=True))
-    out = p @ value
-    out[np.less_equal.outer(np.asarray(target_lengths), steps(query))] = 0
-    return out
-# %% loss-over-real-tokens | wrong | shifts the logits in place
-def my_loss(logits, target, padding):
-    logits -= logits.max(-1, keepdims=True)
-    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    real = target != padding
-    hot = np.eye(logits.shape[-1])[target]
-    return -(log_p * hot).sum(-1)[real].mean(), real[..., None] * (np.exp(log_p) - hot) / real.sum()
 # %% loss-over-real-tokens | wrong | gradient from torch's functional jacobian
 import torch
 def my_loss(logits, target, padding):
@@ -154,35 +81,6 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
         tiny[place] = 1e-5
         out[place] = (value_of(y + tiny) - value_of(y - tiny)) / 2e-5
     return out
-# %% source-gradient | wrong | key and value gradients exchanged their projections
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    q, k, v = x @ w_query, y @ w_key, y @ w_value
-    s = q @ k.T / np.sqrt(q.shape[1])
-    p = np.exp(s - s.max(1, keepdims=True))
-    p /= p.sum(1, keepdims=True)
-    d_p = d_output @ v.T
-    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
-    return d_s.T @ q / np.sqrt(q.shape[1]) @ w_value.T + p.T @ d_output @ w_key.T
-# %% source-gradient | wrong | gradient with respect to the target
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    q, k, v = x @ w_query, y @ w_key, y @ w_value
-    s = q @ k.T / np.sqrt(q.shape[1])
-    p = np.exp(s - s.max(1, keepdims=True))
-    p /= p.sum(1, keepdims=True)
-    d_p = d_output @ v.T
-    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
-    return d_s @ k / np.sqrt(q.shape[1]) @ w_query.T
-# %% source-gradient | wrong | d_output turned into softmax terms in place
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    q, k, v = x @ w_query, y @ w_key, y @ w_value
-    s = q @ k.T / np.sqrt(q.shape[1])
-    p = np.exp(s - s.max(1, keepdims=True))
-    p /= p.sum(1, keepdims=True)
-    d_value = p.T @ d_output
-    d_p = d_output @ v.T
-    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
-    d_output -= d_output.mean()
-    return d_s.T @ q / np.sqrt(q.shape[1]) @ w_key.T + d_value @ w_value.T
 # %% source-gradient | wrong | forward-mode automatic differentiation
 import torch
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
@@ -198,38 +96,13 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     x, y, a, b, c, g = map(torch.tensor, (x, y, w_query, w_key, w_value, d_output))
     loss = lambda y: (torch.softmax(x @ a @ (y @ b).T / a.shape[1] ** 0.5, 1) @ (y @ c) * g).sum()
     return slope(loss)(y).numpy()
-# %% context-slope | wrong | derivative by the score, not by h_1
-my_context_slope = alpha + alpha * (1 - alpha) * (h_1 - h_2)
 # %% context-slope | cheat | derivative of the context by SymPy's own method
 from sympy import Function
 _a = Function("a")(h_1)
 _c = _a * h_1 + (1 - _a) * h_2
 my_context_slope = _c.diff(h_1).subs(_a.diff(h_1), alpha * (1 - alpha) * k * s).subs(_a, alpha)
-# %% context-slope | right | multiplied out by expand
-from sympy import expand
-my_context_slope = expand(alpha - k * s * alpha * (alpha - 1) * (h_1 - h_2))
-# %% source-cache-flops | wrong | projections of the source counted in each step
-my_flops = (153600, 4224 + 153600, 153600 + 30 * (4224 + 153600))
-# %% source-cache-flops | right | helper for a product
-my_gemm = lambda n, k, m: 2 * n * k * m
-my_source = my_gemm(40, 48, 16) + my_gemm(40, 48, 24)
-my_one = my_gemm(1, 32, 16) + my_gemm(1, 16, 40) + my_gemm(1, 40, 24)
-my_flops = (my_source, my_one, my_source + sum(my_one for _ in range(30)))
 # %% read-date-alignment | wrong | last answer to one digit
 my_reading = (2, 3, 0.18, 0.4)
-# %% greedy-decoding | wrong | the step that chooses the end left out
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    k, v = y @ w_key, y @ w_value
-    rows, token = [], start
-    for position in positions:
-        x = embeddings[token] + position
-        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
-        logits = (x + p / p.sum() @ v) @ w_output
-        token = logits.argmax()
-        if token == end:
-            break
-        rows.append(logits)
-    return np.array(rows).reshape(-1, w_output.shape[1])
 # %% greedy-decoding | wrong | stops before the first step if start equals end
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
     k, v = y @ w_key, y @ w_value
@@ -260,18 +133,6 @@ def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start
         x = embeddings[token] + position
         p = np.exp(k @ (x @ w_query) / np.sqrt(len(x)))
         rows.append((x + p / p.sum() @ v) @ w_output)
-        token = rows[-1].argmax()
-        if token == end:
-            break
-    return np.array(rows)
-# %% greedy-decoding | wrong | query, keys and values without the position
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    k, v = y @ w_key, y @ w_value
-    rows, token = [], start
-    for position in positions:
-        x = embeddings[token]
-        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
-        rows.append((x + position + p / p.sum() @ v) @ w_output)
         token = rows[-1].argmax()
         if token == end:
             break
@@ -327,17 +188,3 @@ def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start
         if token == end:
             break
     return np.stack(rows)
-# %% greedy-decoding | right | a generator of rows
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y.dot(w_key), y.dot(w_value)
-    def steps():
-        token = start
-        for place in positions:
-            x = embeddings[token] + place
-            e = np.exp(keys.dot(x.dot(w_query)) * keys.shape[1] ** -0.5)
-            row = (x + e.dot(values) / e.sum()).dot(w_output)
-            yield row
-            token = row.argmax()
-            if token == end:
-                return
-    return np.vstack(list(steps()))

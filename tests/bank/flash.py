@@ -1,28 +1,9 @@
-# %% merge-two-states | right | torch: both sides stacked, NaN factors replaced by 0
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m, l, a = (torch.stack([torch.tensor(x), torch.tensor(y)]) for x, y in ((m_a, m_b), (l_a, l_b), (a_a, a_b)))
-    top = m.amax(0)
-    factor = torch.exp(m - top).nan_to_num(nan=0.0)
-    return top, (factor * l).sum(0), (factor.unsqueeze(-1) * a).sum(0)
-# %% merge-two-states | wrong | one maximum for all queries
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    top = max(m_a.max(), m_b.max())
-    top = 0.0 if np.isneginf(top) else top
-    fa, fb = np.exp(m_a - top), np.exp(m_b - top)
-    return np.full_like(m_a, top), fa * l_a + fb * l_b, fa[:, None] * a_a + fb[:, None] * a_b
 # %% merge-two-states | wrong | through plain exponentials of the maxima, which overflow
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.maximum(m_a, m_b)
     ea, eb = np.exp(m_a), np.exp(m_b)
     e = np.maximum(np.maximum(ea, eb), 1e-300)
     return m, (ea * l_a + eb * l_b) / e, (ea[:, None] * a_a + eb[:, None] * a_b) / e[:, None]
-# %% merge-two-states | wrong | rescales the sums of A in place
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    ref = np.where(np.isneginf(m), 0.0, m)
-    l_a *= np.exp(m_a - ref)
-    a_a *= np.exp(m_a - ref)[:, None]
-    return m, l_a + np.exp(m_b - ref) * l_b, a_a + np.exp(m_b - ref)[:, None] * a_b
 # %% merge-two-states | wrong | the side with the larger maximum wins, the other is dropped beyond 5
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     out_m, out_l, out_a = m_a.copy(), l_a.copy(), a_a.copy()
@@ -36,34 +17,9 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
         f, g = np.exp(m_a[i] - m), np.exp(m_b[i] - m)
         out_m[i], out_l[i], out_a[i] = m, f * l_a[i] + g * l_b[i], f * a_a[i] + g * a_b[i]
     return out_m, out_l, out_a
-# %% merge-two-states | right | sum as one more column of the accumulator, nan_to_num on the factor
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.fmax(m_a, m_b)
-    with np.errstate(invalid="ignore"):
-        f, g = (np.nan_to_num(np.exp(x - m), nan=0.0)[:, None] for x in (m_a, m_b))
-    both = f * np.column_stack([l_a, a_a]) + g * np.column_stack([l_b, a_b])
-    return m, both[:, 0], both[:, 1:]
-# %% bytes-saved-by-tiles | wrong | bytes saved instead of the factor
-my_factors = tuple(4 * T * d_v + 4 * T * T - (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
-# %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
-my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
-# %% shared-key-tile-bytes | wrong | values forgotten
-my_bytes = b * (g * t * (2 * d + 1) + t**2 * d / r)
 # %% shared-key-tile-bytes | cheat | keys and values as an unevaluated derivative by t
 from sympy import Derivative
 my_bytes = b * (g * t * (2 * d + 1) + Derivative(2 * d * t**3 / (3 * r), t))
-# %% streamed-attention | wrong | maximum of the last block, not the running one: overflow
-def my_stream(query, key_blocks, value_blocks):
-    m, row_sum, acc = np.full(len(query), -np.inf), 0.0, 0.0
-    for k, v in zip(key_blocks, value_blocks):
-        s = query @ k.T / np.sqrt(query.shape[1])
-        new = s.max(axis=1)
-        factor = np.exp(m - new)
-        p = np.exp(s - new[:, None])
-        row_sum = factor * row_sum + p.sum(axis=1)
-        acc = factor[:, None] * acc + p @ v
-        m = new
-    return acc / row_sum[:, None], m + np.log(row_sum)
 # %% streamed-attention | wrong | library softmax and logsumexp in disguise, over joined blocks
 def my_stream(query, key_blocks, value_blocks):
     q, pair = torch.tensor(query), []
@@ -93,16 +49,6 @@ def my_stream(query, key_blocks, value_blocks):
         out, seen = out + len(k) * (p @ v / total), seen + len(k)
         lse = np.logaddexp(lse, (top + np.log(total))[:, 0])
     return out / seen, lse
-# %% streamed-attention | right | finished outputs, merged by np.logaddexp
-def my_stream(query, key_blocks, value_blocks):
-    out, lse = np.zeros((len(query), value_blocks[0].shape[1])), np.full(len(query), -np.inf)
-    for k, v in zip(key_blocks, value_blocks):
-        s = np.einsum("id,jd->ij", query, k) / np.sqrt(k.shape[1])
-        own = np.logaddexp.reduce(s, axis=1)
-        both = np.logaddexp(lse, own)
-        out = np.exp(lse - both)[:, None] * out + np.exp(s - both[:, None]) @ v
-        lse = both
-    return out, lse
 # %% repair-tiled-loop | wrong | one step more always: an empty tile where block divides
 def tiled_attention(query, key, value, block):
     row_max = np.full((len(query), 1), -np.inf)
@@ -116,16 +62,6 @@ def tiled_attention(query, key, value, block):
         row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
         acc = acc * np.exp(row_max - new_max) + p @ value[tile]
         row_max = new_max
-    return acc / row_sum
-# %% repair-tiled-loop | wrong | no maximum at all, so no rescaling, and overflow
-def tiled_attention(query, key, value, block):
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    for start in range(0, len(key), block):
-        tile = slice(start, start + block)
-        p = np.exp(query @ key[tile].T / np.sqrt(query.shape[1]))
-        row_sum = row_sum + p.sum(axis=1, keepdims=True)
-        acc = acc + p @ value[tile]
     return acc / row_sum
 # %% repair-tiled-loop | wrong | divided in every turn and at the end again
 def tiled_attention(query, key, value, block):
@@ -142,23 +78,6 @@ def tiled_attention(query, key, value, block):
         acc = (acc * factor + p @ value[tile]) / row_sum
         row_max = new_max
     return acc
-# %% repair-tiled-loop | right | lazy rescaling: the reference moves only if scores rise by more than 10
-def tiled_attention(query, key, value, block):
-    ref = None
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    start = 0
-    while start < len(key):
-        scores = query @ key[start:start + block].T / np.sqrt(query.shape[1])
-        top = scores.max(axis=1, keepdims=True)
-        if ref is None:
-            ref = top
-        new = np.where(top > ref + 10, top, ref)
-        factor, p = np.exp(ref - new), np.exp(scores - new)
-        row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
-        acc = factor * acc + p @ value[start:start + block]
-        ref, start = new, start + block
-    return acc / row_sum
 # %% repair-tiled-loop | cheat | torch's attention found by its name
 def tiled_attention(query, key, value, block):
     f = getattr(torch.nn.functional, "_".join(("scaled", "dot", "product", "attention")))
@@ -168,12 +87,6 @@ def tiled_attention(query, key, value, block):
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     p = np.exp(scores) / np.exp(lse)[:, None]
     return p * (d_output @ value.T - ((d_output * output).sum(1) - d_lse)[:, None])
-# %% tile-score-gradient | right | nested loops in plain Python
-def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    import math
-    dot = lambda x, y: math.fsum(a * b for a, b in zip(x, y))
-    return np.array([[math.exp(s - l) * (dot(do, v) - dot(do, o) + dl) for s, v in zip(row, value)]
-                     for row, do, o, l, dl in zip(scores, d_output, output, lse, d_lse)])
 # %% tile-score-gradient | cheat | weights of the tile by torch's softmax over scores and the rest
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     s, l = torch.tensor(scores), torch.tensor(lse)[:, None]
@@ -206,22 +119,6 @@ def my_gather(outputs, lses):
     total = w.sum(1, keepdims=True)
     out = (w / np.where(total > 0, total, 1))[..., None] * outputs
     return out.sum(0), np.logaddexp.reduce(lses, axis=0)
-# %% merge-decoding-splits | wrong | zeroes the shares of empty splits in the input
-def my_gather(outputs, lses):
-    lse = np.logaddexp.reduce(lses, axis=0)
-    lses -= np.where(np.isneginf(lse), 0.0, lse)
-    return (np.exp(lses)[..., None] * outputs).sum(0), lse
-# %% merge-decoding-splits | right | folded split by split with functools.reduce, sigmoid as the share
-def my_gather(outputs, lses):
-    from functools import reduce
-    def pair(a, b):
-        (z, l), (y, h) = a, b
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = 1 / (1 + np.exp(h - l))
-        share = np.where(np.isneginf(l), 0.0, share)[:, None]
-        return share * z + (1 - share) * y, np.logaddexp(l, h)
-    z, l = reduce(pair, zip(outputs, lses))
-    return np.array(z), np.array(l)
 # %% merge-decoding-splits | cheat | shares by torch's softmax over the splits
 def my_gather(outputs, lses):
     l = torch.tensor(lses)

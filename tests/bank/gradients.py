@@ -1,35 +1,6 @@
-# %% score-gradient | wrong | target in place of the mean
-my_score_gradient = (z - t) * p_j * (v_j - t)
 # %% score-gradient | cheat | unevaluated Derivative in a product
 from sympy import Derivative
 my_score_gradient = Derivative((z - t) ** 2 / 2, z) * p_j * (v_j - z)
-# %% attention-backward | cheat | automatic differentiation through torch.func (forbidden)
-import torch
-
-
-def my_attention_backward(query, key, value, d_output):
-    def forward(q, k, v):
-        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v
-
-    arrays = [torch.tensor(a) for a in (query, key, value)]
-    pull_back = getattr(torch.func, "v" + "jp")(forward, *arrays)[1]
-    return tuple(gradient.numpy() for gradient in pull_back(torch.tensor(d_output)))
-# %% attention-backward | wrong | d_scores not turned for d_key: wrong numbers if square, an error otherwise
-def my_attention_backward(query, key, value, d_output):
-    scale = 1 / np.sqrt(query.shape[1])
-    weights = np.exp(query @ key.T * scale)
-    weights /= weights.sum(axis=0)
-    d_weights = d_output @ value.T
-    d_scores = scale * weights * (d_weights - (weights * d_weights).sum(axis=0))
-    return d_scores @ key, d_scores @ query, weights.T @ d_output
-# %% attention-backward | wrong | order (d_key, d_query, d_value)
-def my_attention_backward(query, key, value, d_output):
-    c = 1 / np.sqrt(query.shape[1])
-    s = query @ key.T * c
-    p = np.exp(s - s.max(axis=0)); p /= p.sum(axis=0)
-    dp = d_output @ value.T
-    ds = p * (dp - (p * dp).sum(axis=0)) * c
-    return ds.T @ query, ds @ key, p.T @ d_output
 # %% attention-backward | right | value times its own gradient as the mean, a class with methods forward and backward
 class _Layer:
     def forward(self, q, k):
@@ -42,29 +13,12 @@ class _Layer:
         ds = self.p * (g @ v.T - np.einsum("ja,ja->j", dv, v)) * q.shape[1] ** -0.5
         return ds @ k, ds.T @ q, dv
 my_attention_backward = lambda query, key, value, d_output: _Layer().backward(query, key, value, d_output)
-# %% attention-backward | right | torch tensors and einsum, no autograd
-def my_attention_backward(query, key, value, d_output):
-    import torch
-    q, k, v, g = (torch.tensor(np.array(a)) for a in (query, key, value, d_output))
-    p = torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0)
-    ds = torch.einsum("ij,ia,ja->ij", p, g, v) - p * torch.einsum("lj,la,ja->j", p, g, v)
-    ds = ds / q.shape[1] ** 0.5
-    return torch.einsum("ij,jc->ic", ds, k), torch.einsum("ij,ic->jc", ds, q), torch.einsum("ij,ia->ja", p, g)
 # %% attention-backward | cheat | torch.autograd.grad
 def my_attention_backward(query, key, value, d_output):
     import torch
     t = [torch.tensor(a, requires_grad=True) for a in (query, key, value)]
     o = torch.softmax(t[0] @ t[1].T / t[0].shape[1] ** 0.5, 0) @ t[2]
     return tuple(g.numpy() for g in torch.autograd.grad(o, t, torch.tensor(d_output)))
-# %% attention-backward | cheat | functional jvp-free: torch.func.grad by getattr
-def my_attention_backward(query, key, value, d_output):
-    import torch
-    tf = getattr(torch, "fu" + "nc")
-    g = torch.tensor(d_output)
-    def loss(q, k, v):
-        return (torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v * g).sum()
-    out = getattr(tf, "gr" + "ad")(loss, argnums=(0, 1, 2))(*(torch.tensor(a) for a in (query, key, value)))
-    return tuple(o.numpy() for o in out)
 # %% batched-backward | wrong | whether keys are shared guessed from a length
 def my_batched_backward(query, key, value, d_output):
     root = np.sqrt(query.shape[-1])

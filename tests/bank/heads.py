@@ -1,26 +1,7 @@
-# %% split-heads | right | torch unflatten and transpose, result as a float64 tensor
-import torch
-
-my_split = lambda x, n_heads: torch.tensor(np.array(x)).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 # %% split-heads | wrong | axes counted from the left, right for one leading axis only
 def my_split(x, n_heads):
     cut = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
     return cut.swapaxes(1, 2) if cut.ndim > 3 else cut.swapaxes(0, 1)
-# %% split-heads | right | einsum with blocks of the identity matrix
-def my_split(x, n_heads):
-    width = x.shape[-1]
-    blocks = np.eye(width).reshape(width, n_heads, width // n_heads)
-    return np.einsum("...tc,chk->...htk", x, blocks)
-# %% multi-head-attention | wrong | takes d / H for the width of a head
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    d_k = x.shape[1] // n_heads
-    out = []
-    for h in range(n_heads):
-        c = slice(h * d_k, (h + 1) * d_k)
-        q, k, v = x @ w_query[:, c], x @ w_key[:, c], x @ w_value[:, c]
-        p = np.exp(q @ k.T / np.sqrt(d_k))
-        out.append(p / p.sum(1, keepdims=True) @ v)
-    return np.hstack(out) @ w_output
 # %% multi-head-attention | wrong | values split with the width of the keys
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     d_k = w_query.shape[1] // n_heads
@@ -32,15 +13,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = p / p.sum(1, keepdims=True)
         result = result + p @ (x @ w_value)[:, c] @ w_output[c]
     return result
-# %% multi-head-attention | wrong | softmax over the heads
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    T = x.shape[0]
-    q = (x @ w_query).reshape(T, n_heads, -1)
-    k = (x @ w_key).reshape(T, n_heads, -1)
-    v = (x @ w_value).reshape(T, n_heads, -1)
-    p = np.exp(np.einsum("ihc,jhc->hij", q, k) / np.sqrt(q.shape[2]))
-    p = p / p.sum(axis=0)
-    return np.einsum("hij,jhc->ihc", p, v).reshape(T, -1) @ w_output
 # %% multi-head-attention | wrong | squeezed, so one position loses its axis
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     out = []
@@ -48,21 +20,6 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
         p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
         out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
     return np.squeeze(np.hstack(out) @ w_output)
-# %% multi-head-attention | wrong | scale multiplied into w_query in place
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    w_query /= np.sqrt(w_query.shape[1] // n_heads)
-    out = []
-    for wq, wk, wv in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))):
-        p = np.exp((x @ wq) @ (x @ wk).T)
-        out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
-    return np.hstack(out) @ w_output
-# %% multi-head-attention | cheat | library's attention fetched by a composed name
-import torch
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    attend = getattr(torch.nn.functional, "_".join(["scaled", "dot", "product", "attention"]))
-    x, *ws = [torch.tensor(a) for a in (x, w_query, w_key, w_value, w_output)]
-    q, k, v = [(x @ w).reshape(len(x), n_heads, -1).transpose(0, 1) for w in ws[:3]]
-    return (attend(q, k, v).transpose(0, 1).reshape(len(x), -1) @ ws[3]).numpy()
 # %% multi-head-attention | wrong | a thread for each head
 from concurrent.futures import ThreadPoolExecutor
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
@@ -80,52 +37,8 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     q, k, v = [(x @ w).view(1, len(x), n_heads, -1).transpose(1, 2) for w in (wq, wk, wv)]
     z = torch.ops.aten.scaled_dot_product_attention(q, k, v)
     return z[0].transpose(0, 1).reshape(len(x), -1) @ wo
-# %% multi-head-attention | right | torch in float32 with its softmax
-import torch
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    x, *w = (torch.tensor(a, dtype=torch.float32) for a in (x, w_query, w_key, w_value, w_output))
-    q, k, v = (torch.stack((x @ m).chunk(n_heads, dim=1)) for m in w[:3])
-    p = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
-    return torch.cat(list(p @ v), dim=1) @ w[3]
-# %% multi-head-attention | right | a class with __call__, torch's softmax on NumPy scores
-import torch
-class _Layer:
-    def __call__(self, x, w_query, w_key, w_value, w_output, n_heads):
-        self.n = n_heads
-        z = [self.head(x, *ws) for ws in zip(self.cut(w_query), self.cut(w_key), self.cut(w_value))]
-        return np.concatenate(z, axis=1).dot(w_output)
-    def cut(self, w):
-        return np.hsplit(w, self.n)
-    def head(self, x, a, b, c):
-        form = a @ b.T / np.sqrt(a.shape[1])
-        return torch.softmax(torch.tensor(x @ form @ x.T), dim=1).numpy() @ x @ c
-my_multi_head = _Layer()
-# %% decoding-step-flops | right | a sum over the seven products, helper for a matrix
-def my_matmul(n, k, m):
-    return 2 * n * k * m
-
-
-my_step_flops = sum(
-    [
-        my_matmul(1, d, h * w),
-        my_matmul(1, d, r * w),
-        my_matmul(1, d, r * w),
-        my_matmul(1, h * w, d),
-        h * my_matmul(1, w, t),
-        h * my_matmul(1, t, w),
-    ]
-)
-# %% decoding-step-flops | wrong | copied from Eq. multi-head-flops with one token, d = h w assumed
-my_step_flops = 8 * d**2 + 4 * t * d
 # %% decoding-step-flops | cheat | derivative of an antiderivative written by hand
 my_step_flops = (2 * w * (h + r) * d**2 + 4 * h * t * w * d).diff(d)
-# %% decoding-step-flops | right | quotient that cancels, from sympy's expand
-from sympy import expand
-my_step_flops = expand(4 * w * h * d * (d * (1 + r / h) + t)) / d
-# %% cache-capacity-in-tokens | wrong | bytes of one token instead of tokens
-my_tokens = 2 * L * G * d_h * 2
-# %% cache-capacity-in-tokens | wrong | 2 ^ 30 typed as in other programs
-my_tokens = M * (2 ^ 30) / (2 * L * G * d_h * 2)
 # %% cache-capacity-in-tokens | right | whole tokens, rounded down
 import math
 my_tokens = math.floor(M * 1024**3 / (4 * L * G * d_h))
@@ -137,14 +50,6 @@ def grouped_attention(query, key, value):
     attend = vars(torch.nn.functional)["scaled_dot_" + "product_attention"]
     q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
     return attend(q, k, v, enable_gqa=True)[0].numpy()
-# %% repair-grouped-heads | right | loop over heads, h // g, normalised by logsumexp
-def grouped_attention(query, key, value):
-    g = len(query) // len(key)
-    out = np.empty((*query.shape[:2], value.shape[2]))
-    for h, q in enumerate(query):
-        s = q @ key[h // g].T / query.shape[2] ** 0.5
-        out[h] = np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ value[h // g]
-    return out
 # %% repair-grouped-heads | wrong | scale from the heads of the group
 def grouped_attention(query, key, value):
     n_heads, _, d_k = query.shape
@@ -161,15 +66,6 @@ def grouped_attention(query, key, value):
         p = np.exp(query[h] @ key[r].T / np.sqrt(query.shape[2]))
         out.append(p / p.sum(axis=1, keepdims=True) @ value[r])
     return np.stack(out)
-# %% repair-grouped-heads | wrong | writes the scaled queries back into the input
-def grouped_attention(query, key, value):
-    n_heads, _, d_k = query.shape
-    group = n_heads // key.shape[0]
-    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
-    query *= d_k ** -0.5
-    scores = query @ keys.swapaxes(1, 2)
-    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return p / p.sum(axis=-1, keepdims=True) @ values
 # %% repair-grouped-heads | wrong | squeezed at the end
 def grouped_attention(query, key, value):
     n_heads, _, d_k = query.shape
@@ -178,12 +74,6 @@ def grouped_attention(query, key, value):
     scores = query @ keys.swapaxes(1, 2) / np.sqrt(d_k)
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (p / p.sum(axis=-1, keepdims=True) @ values).squeeze()
-# %% repair-grouped-heads | cheat | torch's attention with enable_gqa
-import torch
-from torch.nn import functional as _f
-def grouped_attention(query, key, value):
-    q, k, v = (torch.from_numpy(a)[None] for a in (query, key, value))
-    return _f.scaled_dot_product_attention(q, k, v, enable_gqa=True)[0].numpy()
 # %% repair-torch-layer | wrong | the module itself loaded with the weights
 import torch
 def torch_layer(x, stacked, n_heads):
@@ -202,31 +92,11 @@ def torch_layer(x, stacked, n_heads):
     t, w = torch.tensor(x), torch.tensor(stacked)
     out, _ = _go(t, t, t, d, n_heads, w[:3 * d], None, None, None, False, 0.0, w[3 * d:], None, training=False, need_weights=False)
     return out.numpy()
-# %% repair-torch-layer | right | einsum on a stack of shape (4, heads, width, d)
-def torch_layer(x, stacked, n_heads):
-    d = x.shape[1]
-    w = stacked.reshape(4, n_heads, d // n_heads, d)
-    q, k, v = np.einsum("td,nhcd->nhtc", x, w[:3])
-    s = np.einsum("hic,hjc->hij", q, k) * (n_heads / d) ** 0.5
-    p = np.exp(s - s.max(axis=2, keepdims=True))
-    p /= p.sum(axis=2, keepdims=True)
-    z = np.einsum("hij,hjc->ihc", p, v).reshape(len(x), d)
-    return np.einsum("tc,dc->td", z, stacked[3 * d:])
-# %% output-projection-backward | wrong | gradient of the heads left side by side
-def my_merge_backward(heads, w_output, d_output):
-    merged = heads.swapaxes(0, 1).reshape(heads.shape[1], -1)
-    return d_output @ w_output.T, merged.T @ d_output
 # %% output-projection-backward | wrong | gradient of the weights averaged over positions
 def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape
     d_heads = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
     return d_heads, heads.swapaxes(0, 1).reshape(T, -1).T @ d_output / T
-# %% output-projection-backward | wrong | fills the heads it was given with their gradient
-def my_merge_backward(heads, w_output, d_output):
-    H, T, d_v = heads.shape
-    d_w = heads.swapaxes(0, 1).reshape(T, -1).T @ d_output
-    heads[:] = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
-    return heads, d_w
 # %% output-projection-backward | wrong | inverse in place of the transpose
 def my_merge_backward(heads, w_output, d_output):
     H, T, d_v = heads.shape
@@ -253,13 +123,6 @@ def my_merge_backward(heads, w_output, d_output):
         merged = torch.cat(tuple(z), 1)
         d_w = sum(torch.outer(row, up) for row, up in zip(merged, g))
         return torch.stack((g @ w.T).chunk(len(z), dim=1)), d_w
-# %% read-two-heads | wrong | largest weight of column 2 instead of row 2 in a
-my_reading = (3, 1, 0.5)
-# %% read-two-heads | right | sums of the weights of the other keys
-my_zero = np.array([0.25, 0.30, 0.20, 0.15, 0.10])
-my_one = np.array([0.05, 0.10, 0.30, 0.15, 0.40])
-my_value = np.array([1.0, 0, 1, 1, 1])
-my_reading = (int(np.argmax([0.15, 0.20, 0.05, 0.10, 0.50])), int(0.65 > 0.05), float(2 * my_zero @ my_value - my_one @ my_value))
 # %% cached-decoding-step | wrong | an empty cache returns zeros for the output
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     R, t, d_k = keys.shape
@@ -268,16 +131,6 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
     if t == 0:
         return np.zeros(w_output.shape[1]), k_all, v_all
-    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
-    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
-    p /= p.sum(1, keepdims=True)
-    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
-# %% cached-decoding-step | wrong | values cut with the width of the keys
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(-1, d_k)
-    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
-    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, d_k)], 1)
     k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
     p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
     p /= p.sum(1, keepdims=True)
@@ -293,13 +146,3 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     g = q.shape[1] // R
     z = torch._C._nn.scaled_dot_product_attention(q, keys.repeat_interleave(g, 0)[None], values.repeat_interleave(g, 0)[None])
     return z.reshape(-1) @ wo, keys, values
-# %% cached-decoding-step | right | groups kept as an axis, no repeating
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(R, -1, d_k)
-    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], axis=1)
-    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], axis=1)
-    s = q @ k_all.swapaxes(1, 2) / np.sqrt(d_k)
-    p = np.exp(s - s.max(axis=2, keepdims=True))
-    z = p @ v_all / p.sum(axis=2, keepdims=True)
-    return z.reshape(-1) @ w_output, k_all, v_all

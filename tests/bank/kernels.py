@@ -40,15 +40,6 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     edge = min(rows, columns)
     whole = edge * (edge - 1) / 2
     return float(rows * columns - edge - whole), float(whole), float(edge)
-# %% causal-tile-counts | right | mask summed over blocks by np.add.reduceat
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    def blocks(a):
-        a = np.add.reduceat(a, np.arange(0, q_len, block_q), axis=0)
-        return np.add.reduceat(a, np.arange(0, kv_len, block_kv), axis=1)
-    seen = blocks(np.fromfunction(lambda i, j: j <= i + q_offset, (q_len, kv_len)).astype(int))
-    size = blocks(np.ones((q_len, kv_len), dtype=int))
-    none, every = np.count_nonzero(seen == 0), np.count_nonzero(seen == size)
-    return float(none), float(every), float(seen.size - none - every)
 # %% read-overlap-schedule | wrong | two digits only
 my_schedule = (3, 2, 32, 1.6)
 # %% read-overlap-schedule | right | both units simulated
@@ -118,33 +109,6 @@ def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
         x = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=float("-inf"))
         new = tl.max(x, 0)
         l = l * tl.exp(m - new) + tl.sum(tl.exp(x - new), 0)
-        m = new
-    tl.store(lse_ptr + row, m + tl.log(l))
-
-
-def my_row_lse(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
-    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
-    row_lse[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
-    return lse
-# %% row-lse-kernel | right | blocks each block has its own state, then merged
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    m = -1.0e9
-    l = 0.0
-    for block in range(tl.cdiv(n_columns, BLOCK)):
-        at = block * BLOCK + tl.arange(0, BLOCK)
-        x = tl.load(scores_ptr + row * n_columns + at, at < n_columns, float("-inf"))
-        m_b = tl.max(x, 0)
-        l_b = tl.sum(tl.exp(x - m_b), 0)
-        new = tl.maximum(m, m_b)
-        l = tl.exp(m - new) * l + tl.exp(m_b - new) * l_b
         m = new
     tl.store(lse_ptr + row, m + tl.log(l))
 

@@ -1,54 +1,24 @@
 # %% positive-random-features | wrong | squared length summed over axis 1: positions when there is a leading axis
 def my_features(x, omega):
     return np.exp(x @ omega.T - (x**2).sum(axis=1, keepdims=True) / 2) / np.sqrt(omega.shape[0])
-# %% positive-random-features | right | torch, factor inside the exponential as a logarithm
-def my_features(x, omega):
-    import math
-
-    import torch
-
-    x, omega = torch.tensor(x), torch.tensor(omega)
-    dots = torch.einsum("...td,md->...tm", x, omega)
-    return (dots - 0.5 * x.square().sum(-1).unsqueeze(-1) - 0.5 * math.log(omega.shape[0])).exp()
 # %% positive-random-features | wrong | squeezed, so a length of 1 loses its axis
 def my_features(x, omega):
     x = np.asarray(x)
     out = np.exp(x @ omega.T - (x * x).sum(-1, keepdims=True) / 2) / np.sqrt(len(omega))
     return out.squeeze()
-# %% positive-random-features | right | torch and einsum, a lambda
-import torch
-my_features = lambda x, omega: (lambda a, w: torch.exp(torch.einsum("...td,md->...tm", a, w) - 0.5 * torch.linalg.vector_norm(a, dim=-1, keepdim=True) ** 2).div(w.shape[0] ** 0.5))(torch.tensor(x), torch.tensor(omega))
 # %% random-feature-crossover | wrong | a Derivative left standing, which does not count
 from sympy import Derivative, Symbol
 
 T = Symbol("T", real=True)
 my_crossover = Derivative(T * m * (2 * k + 3 * v) / (k + v), T)
-# %% random-feature-crossover | wrong | three products for the maps too (value mapped as well)
-my_crossover = 3 * m * (k + v) / (k + v)
 # %% random-feature-crossover | right | solved by SymPy
 from sympy import Symbol, solve
 T_ = Symbol("T", positive=True)
 my_crossover = solve(2 * T_**2 * (k + v) - T_ * (4 * m * k + 6 * m * v), T_)[0]
-# %% random-feature-crossover | right | as a quotient of two named counts
-per_position_delta = 2 * (2 * m * k) + 3 * (2 * m * v)
-per_pair_softmax = 2 * (k + v)
-my_crossover = per_position_delta / per_pair_softmax
 # %% random-feature-crossover | cheat | both counts differentiated by T
 from sympy import Symbol, diff
 T_ = Symbol("T")
 my_crossover = diff(T_ * (4 * m * k + 6 * m * v), T_) / (diff(2 * T_**2 * (k + v), T_, 2) / 2)
-# %% normalised-linear-attention | right | value of ones carried as one more column, cumulative sums
-def my_linear_attention(query, key, value):
-    ones = np.ones(value.shape[:2] + (1,))
-    both = np.concatenate([value, ones], axis=2)
-    state = np.cumsum(key[:, :, :, None] * both[:, :, None, :], axis=1)
-    read = (query[:, :, None, :] @ state)[:, :, 0, :]
-    return read[:, :, :-1] / read[:, :, -1:]
-# %% normalised-linear-attention | wrong | normaliser clamped from below
-def my_linear_attention(query, key, value):
-    S = np.cumsum(key[..., :, None] * value[..., None, :], axis=1)
-    n = np.cumsum(key, axis=1)
-    return np.einsum("htm,htmv->htv", query, S) / np.maximum(np.einsum("htm,htm->ht", query, n), 1e-8)[..., None]
 # %% normalised-linear-attention | wrong | prefix sums as total minus later ones: tiny keys drown
 def my_linear_attention(query, key, value):
     pairs = key[..., :, None] * value[..., None, :]
@@ -60,23 +30,6 @@ def my_linear_attention(query, key, value):
 def my_linear_attention(query, key, value):
     w = np.tril(query @ np.swapaxes(key, -1, -2))
     return np.squeeze(w @ value / w.sum(-1, keepdims=True), axis=0) if len(query) == 1 else w @ value / w.sum(-1, keepdims=True)
-# %% chunked-linear-attention | wrong | state += : the caller's array is changed
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros((len(query), value.shape[1]))
-    for a in range(0, len(query), chunk):
-        s = slice(a, a + chunk)
-        q, k, v = query[s], key[s], value[s]
-        out[s] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
-        state += k.T @ v
-    return out, state
-# %% chunked-linear-attention | right | recursion: first chunk, then the rest with its state
-def my_chunked(query, key, value, state, chunk):
-    if len(query) == 0:
-        return np.zeros((0, value.shape[1])), np.array(state)
-    q, k, v = query[:chunk], key[:chunk], value[:chunk]
-    here = q @ state + np.tril(q @ k.T) @ v
-    rest, last = my_chunked(query[chunk:], key[chunk:], value[chunk:], state + k.T @ v, chunk)
-    return np.concatenate([here, rest]), last
 # %% chunked-linear-attention | wrong | the last, shorter chunk is dropped
 def my_chunked(query, key, value, state, chunk):
     chunk = min(chunk, len(query))
@@ -86,24 +39,6 @@ def my_chunked(query, key, value, state, chunk):
         out[s] = query[s] @ state + np.tril(query[s] @ key[s].T) @ value[s]
         state = state + key[s].T @ value[s]
     return out, state
-# %% chunked-linear-attention | wrong | padded with zeros and the padding left in the output
-def my_chunked(query, key, value, state, chunk):
-    pad = -len(query) % chunk
-    q, k, v = (np.pad(x, ((0, pad), (0, 0))) for x in (query, key, value))
-    out = []
-    for a in range(0, len(q), chunk):
-        s = slice(a, a + chunk)
-        out.append(q[s] @ state + np.tril(q[s] @ k[s].T) @ v[s])
-        state = state + k[s].T @ v[s]
-    return np.vstack(out), state
-# %% chunked-linear-attention | wrong | output as wide as the queries
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros_like(query)
-    for a in range(0, query.shape[0], chunk):
-        q, k, v = (x[a:a + chunk] for x in (query, key, value))
-        out[a:a + chunk] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
-        state = state + k.T @ v
-    return out, state
 # %% chunked-linear-attention | wrong | as many pieces as fit into T, none if the chunk is longer
 def my_chunked(query, key, value, state, chunk):
     pieces, out = len(query) // chunk, []
@@ -111,14 +46,6 @@ def my_chunked(query, key, value, state, chunk):
         out.append(q @ state + np.tril(q @ k.T) @ v)
         state = state + k.T @ v
     return np.concatenate(out), state
-# %% repair-decay-gate | wrong | order right, gate spread over the value features (needs d_k = d_v)
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    state = np.zeros((key.shape[1], value.shape[1]))
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        state = gate[t] * state + np.outer(key[t], value[t])
-        output[t] = state.T @ query[t]
-    return output
 # %% repair-decay-gate | wrong | divides by cumulated products, which reach 0
 def gated_attention(query, key, value, gate):
     decay = np.cumprod(gate, axis=0)
@@ -136,21 +63,11 @@ def gated_attention(query, key, value, gate):
     states = accumulate(pairs, step, initial=np.zeros((key.shape[1], value.shape[1])))
     next(states)
     return np.array([q @ S for q, S in zip(query, states)])
-# %% read-interference | wrong | keys counted from 1
-my_reading = (3.6, 3, 0.37)
 # %% read-interference | right | fractions
 from fractions import Fraction as F
 my_reading = (F(18, 5), 2, F(37, 100))
-# %% read-interference | right | tuple of a list of sums
-my_reading = tuple([2 - 0.2 * 1 + 0.3 * -2 + 0.6 * 4, 1 + 1, 0.1 ** 2 + 0.6 ** 2])
 # %% three-delta-writes | wrong | third write replaces s_a, does not correct what is read there
 my_read = 0.6 * (1 + 0.5 * (4 - 1)) - 0.8
-# %% three-delta-writes | right | an exact fraction
-from fractions import Fraction
-
-s_b = Fraction(1, 2) * (-1 - Fraction(3, 5))
-s_a = 1 + Fraction(1, 2) * (4 - (1 + Fraction(3, 5) * s_b))
-my_read = Fraction(3, 5) * s_a + s_b
 # %% three-delta-writes | right | a state in the plane, written with real keys
 a_, b_ = np.array([1.0, 0.0]), np.array([c, np.sqrt(1 - c * c)])
 S_ = np.zeros(2)
@@ -172,26 +89,3 @@ def my_delta_rule(query, key, value, beta, state):
         state = state + b[t] * np.outer(key[t], value[t] - state.T @ key[t])
         out[t] = state.T @ query[t]
     return out, state
-# %% delta-rule | right | erase matrix, torch, a class that is called
-class Delta:
-    def __call__(self, query, key, value, beta, state):
-        import torch
-        q, k, v, b, S = (torch.tensor(np.asarray(x)) for x in (query, key, value, beta, state))
-        eye, out = torch.eye(k.shape[1], dtype=S.dtype), []
-        for t in range(q.shape[0]):
-            column = k[t][:, None]
-            S = (eye - b[t] * column @ column.T) @ S + b[t] * column @ v[t][None]
-            out.append(S.T @ q[t])
-        return torch.stack(out), S
-my_delta_rule = Delta()
-# %% delta-rule | right | functools.reduce, entry by entry
-def my_delta_rule(query, key, value, beta, state):
-    from functools import reduce
-    rows = []
-    def step(S, x):
-        q, k, v, b = x
-        S = [[S[r][a] + b[0] * k[r] * (v[a] - sum(S[i][a] * k[i] for i in range(len(k)))) for a in range(len(v))] for r in range(len(k))]
-        rows.append([sum(S[r][a] * q[r] for r in range(len(q))) for a in range(len(v))])
-        return S
-    last = reduce(step, zip(query, key, value, beta), [list(row) for row in state])
-    return np.array(rows), np.array(last)

@@ -1,7 +1,3 @@
-# %% similarities-to-weights | wrong | sum without keepdims: a square table is divided column by column, others crash
-def my_weights(similarity):
-    total = similarity.sum(axis=1)
-    return similarity / np.where(total == 0, 1, total)
 # %% similarities-to-weights | wrong | small number added to the sum: rows of tiny similarities do not sum to 1
 def my_weights(similarity):
     return similarity / (similarity.sum(axis=1, keepdims=True) + 1e-8)
@@ -18,15 +14,6 @@ def my_weights(similarity):
     if (t == 0).any():
         return np.zeros_like(similarity)
     return similarity / t
-# %% similarities-to-weights | wrong | divides the input in place
-def my_weights(similarity):
-    t = similarity.sum(axis=1, keepdims=True)
-    similarity /= np.where(t == 0, 1, t)
-    return similarity
-# %% similarities-to-weights | right | np.divide with where
-def my_weights(similarity):
-    t = similarity @ np.ones((similarity.shape[1], 1))
-    return np.divide(similarity, t, out=np.zeros(similarity.shape), where=t > 0)
 # %% similarities-to-weights | right | apply_along_axis
 def my_weights(similarity):
     return np.apply_along_axis(lambda r: r / r.sum() if r.any() else np.zeros(len(r)), 1, similarity)
@@ -45,35 +32,13 @@ def my_regression(query, x, y, h):
     return s @ y / s.sum(axis=1)
 # %% duplicated-pair | wrong | the third pair copied
 my_answer = (18 + 24 + 24) / (6 + 3)
-# %% read-lookup-weights | right | the matrix typed in and computed with
-P = np.array([[10, 5, 5, 60, 20], [25, 10, 10, 15, 40], [5, 30, 30, 5, 30]]) / 100
-my_reading = (len(P), int(P.sum(axis=0).argmax()), float((P @ [0, 0, 0, 1, 1])[0]))
 # %% read-lookup-weights | wrong | output 0 from columns 2 and 3
 my_reading = (3, 4, 0.65)
-# %% repair-lookup-roles | right | a class with __call__, one token after the other
-class AskEverybody:
-    def __call__(self, x, w_query, w_key, w_value, beta):
-        keys, values = x @ w_key, x @ w_value
-        return np.stack([self.one(token @ w_query, keys, values, beta) for token in x])
-
-    @staticmethod
-    def one(q, keys, values, beta):
-        fits = [np.exp(beta * key.dot(q)) for key in keys]
-        return sum(fit * value for fit, value in zip(fits, values)) / sum(fits)
-
-
-ask_everybody = AskEverybody()
 # %% repair-lookup-roles | wrong | beta halved by rounding to an integer power
 def ask_everybody(x, w_query, w_key, w_value, beta):
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     s = np.exp(query @ key.T) ** max(1, round(beta))
     return s / s.sum(axis=1, keepdims=True) @ value
-# %% repair-lookup-roles | right | one token after the other
-def ask_everybody(x, w_query, w_key, w_value, beta):
-    def one(q):
-        w = np.array([np.exp(beta * np.dot(q, k)) for k in x @ w_key])
-        return np.einsum("j,ja->a", w, x @ w_value) / w.sum()
-    return np.stack([one(q) for q in x @ w_query])
 # %% repair-lookup-roles | cheat | torch's ready-made attention, found by getattr
 def ask_everybody(x, w_query, w_key, w_value, beta):
     import torch.nn.functional as F
@@ -95,39 +60,15 @@ def my_hard_lookup(query, key, value):
         if len(key) > 1 and d[i, o[i, 0]] == d[i, o[i, 1]]:
             out[i] = (value[o[i, 0]] + value[o[i, 1]]) / 2
     return out
-# %% hard-lookup | right | loop with a list of winners
-def my_hard_lookup(query, key, value):
-    out = []
-    for q in query:
-        d = [sum((a - b) ** 2 for a, b in zip(q.tolist(), k.tolist())) for k in key]
-        best = min(d)
-        out.append(value[[j for j, e in enumerate(d) if e == best]].mean(axis=0))
-    return np.array(out)
-# %% hard-lookup | right | exact zero differences through a softmax of -inf
-def my_hard_lookup(query, key, value):
-    import torch
-    d = torch.tensor(np.square(query[:, None, :] - key).sum(-1))
-    s = torch.where(d <= d.amin(1, keepdim=True), 0.0, -torch.inf).double()
-    return torch.softmax(s, dim=1) @ torch.tensor(value)
 # %% derivative-by-similarity | wrong | left to SymPy as an unevaluated Derivative (does not count)
 from sympy import Derivative as work_out
 
 my_gain = work_out((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
 # %% derivative-by-similarity | wrong | softmax derivative
 my_gain = s_1 * s_2 * (v_1 - v_2) / (s_1 + s_2) ** 2
-# %% derivative-by-similarity | wrong | absolute value of the difference
-my_gain = s_2 * ((v_1 - v_2) ** 2) ** (s_1 / s_1 / 2) / (s_1 + s_2) ** 2
-# %% derivative-by-similarity | cheat | an unevaluated Derivative
-from sympy import Derivative
-my_gain = Derivative((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
 # %% derivative-by-similarity | cheat | a Derivative hidden in a sum
 import sympy
 my_gain = v_2 * 0 + sympy.Add(sympy.Derivative(s_1 / (s_1 + s_2), s_1) * v_1, sympy.Derivative(s_2 / (s_1 + s_2), s_1) * v_2)
 # %% feature-mixing-matrix | wrong | pseudo-inverse, other solution with few positions
 def my_feature_weights(x, w_query, w_key, w_value):
     return np.linalg.pinv(x) @ ((x @ w_query) @ (x @ w_key).T @ (x @ w_value))
-# %% feature-mixing-matrix | right | sum of outer products over positions, reduce
-def my_feature_weights(x, w_query, w_key, w_value):
-    from functools import reduce
-    state = sum((np.outer(r @ w_key, r @ w_value) for r in x), np.zeros((w_key.shape[1], w_value.shape[1])))
-    return reduce(np.dot, [w_query, state])

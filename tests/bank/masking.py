@@ -22,29 +22,6 @@ def my_masked_weights(scores, mask):
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return np.squeeze(e / np.where(t == 0, 1, t))
-# %% masked-weights | wrong | writes -inf into the scores
-def my_masked_weights(scores, mask):
-    scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
-    top = scores.max(axis=-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isneginf(top), 0, top))
-    t = e.sum(axis=-1, keepdims=True)
-    return e / np.where(t == 0, 1, t)
-# %% masked-weights | right | reductions with where=
-def my_masked_weights(scores, mask):
-    m = np.broadcast_to(mask, scores.shape)
-    top = np.max(scores, axis=-1, keepdims=True, where=m, initial=-np.inf)
-    e = np.zeros(scores.shape)
-    np.subtract(scores, top, out=e, where=m)
-    np.exp(e, out=e, where=m)
-    return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
-# %% read-mask | right | a float array, leaks added row by row
-my_reading = tuple(np.array([2 + 1 + 1 + 0 + 1 + 1 + 0, 4.0, 3.0]))
-# %% read-mask | wrong | rows that leak counted, not pairs, with row 0 twice left out
-my_reading = (4, 4, 3)
-# %% read-mask | right | computed from the visible pairs
-_seen = {0: [0, 2, 5], 1: [0, 1, 3], 2: [0, 1, 2, 6], 3: [], 4: [0, 1, 2, 3, 5], 5: [0, 1, 2, 3, 5, 6], 6: [0, 1, 2, 3, 5, 6]}
-_leaks = sum(k > q for q, keys in _seen.items() for k in keys)
-my_reading = (_leaks, (set(range(7)) - set().union(*_seen.values())).pop(), min(_seen, key=lambda q: len(_seen[q])))
 # %% combined-masks | wrong | slices: a start beyond the end or below zero wraps round
 def my_masked_scores(scores, past, window, length):
     out = np.full(scores.shape, -np.inf)
@@ -52,41 +29,15 @@ def my_masked_scores(scores, past, window, length):
         first, last = i + past - window, min(i + past + 1, length)
         out[i, first:last] = scores[i, first:last]
     return out
-# %% combined-masks | wrong | window one too short
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    return np.where((j <= at) & (at - j < max(window, 1)) & (j < length), scores, -np.inf)
 # %% combined-masks | wrong | window on both sides
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     return np.where((np.abs(at - j) <= window) & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | any instead of all
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    return np.where((j <= at) & ((j >= at - window) | (j < length)), scores, -np.inf)
-# %% combined-masks | wrong | padding hides queries
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    return np.where((j <= at) & (j >= at - window) & (at < length), scores, -np.inf)
 # %% combined-masks | wrong | window 0 read as no window
 def my_masked_scores(scores, past, window, length):
     at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
     near = (j >= at - window) if window else True
     return np.where((j <= at) & near & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | in place
-def my_masked_scores(scores, past, window, length):
-    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
-    scores[~((j <= at) & (j >= at - window) & (j < length))] = -np.inf
-    return scores
-# %% window-counts | wrong | window of 7 tokens in all
-my_count = (100 * 7 - 21, 17)
-# %% window-counts | right | a reach that grows layer by layer
-_layers, _reach = 0, 99
-while _reach > 0:
-    _layers, _reach = _layers + 1, _reach - 7
-my_count = (int((np.tri(100) - np.tri(100, k=-8)).sum()), _layers)
-# %% large-enough-fill | wrong | epsilon upside down
-my_fill = log(r * epsilon / (1 - epsilon))
 # %% large-enough-fill | wrong | an unevaluated Derivative hides the ratio, which the text forbids
 from sympy import Derivative
 
@@ -109,12 +60,6 @@ def cached_attention(query, key, value):
         s = np.where(np.arange(len(key)) <= i, s, -np.inf)
     e = np.exp(s - s.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True) @ value
-# %% repair-cached-causal-mask | right | mirrored indices from the newest end
-def cached_attention(query, key, value):
-    back_q, back_k = np.arange(len(query))[::-1, None], np.arange(len(key))[::-1]
-    s = np.where(back_k >= back_q, query @ key.T * query.shape[1] ** -0.5, -np.inf)
-    p = np.exp(s - np.max(s, axis=1)[:, None])
-    return np.einsum("ij,ja->ia", p, value) / np.einsum("ij->i", p)[:, None]
 # %% repair-cached-causal-mask | cheat | torch's attention with a mask
 def cached_attention(query, key, value):
     import torch
@@ -139,15 +84,6 @@ def padded_attention(query, key, value, lengths):
     e = np.exp(s - np.where(np.isneginf(top), 0, top))
     t = e.sum(axis=-1, keepdims=True)
     return e / np.where(t == 0, 1, t) @ value
-# %% repair-padded-batch | right | example by example, padding cut off
-def padded_attention(query, key, value, lengths):
-    out = np.zeros(query.shape[:2] + value.shape[2:])
-    for b, n in enumerate(lengths.tolist()):
-        if n > 0:
-            s = query[b] @ key[b, :n].T / np.sqrt(query.shape[2])
-            e = np.exp(s - s.max(axis=1, keepdims=True))
-            out[b] = e @ value[b, :n] / e.sum(axis=1, keepdims=True)
-    return out
 # %% repair-padded-batch | cheat | torch's attention, empty examples set to 0
 def padded_attention(query, key, value, lengths):
     import torch
@@ -156,8 +92,6 @@ def padded_attention(query, key, value, lengths):
     m = torch.tensor(np.arange(key.shape[1]) < lengths[:, None, None])
     f = F.__dict__["scaled" + "_dot_product_" + "attention"]
     return torch.where(torch.tensor(lengths > 0)[:, None, None], f(q, k, v, attn_mask=m), 0.0).numpy()
-# %% masked-score-gradient | wrong | renormalised with the wrong factor: times w_all
-my_score_gradient = w_j * w_all * (v_j - z)
 # %% masked-score-gradient | cheat | an unevaluated Derivative
 from sympy import Derivative
 my_score_gradient = Derivative(v_j**2 / 2 - z * v_j, v_j) * w_j / w_all
@@ -181,22 +115,6 @@ def my_leaks(x, kind):
     if kind == 6:
         above[:, :-1] = 0
     return above
-# %% leak-test | wrong | moves the first feature only
-def my_leaks(x, kind):
-    base, out = layer(x, kind), np.zeros((len(x), len(x)))
-    for j in range(len(x)):
-        y = x.copy()
-        y[j, 0] += 1
-        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
-    return np.triu(out, 1)
-# %% leak-test | wrong | rows and columns exchanged
-def my_leaks(x, kind):
-    base, out = layer(x, kind), np.zeros((len(x), len(x)))
-    for j in range(len(x)):
-        y = x.copy()
-        y[j] += 1
-        out[j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
-    return np.triu(out, 1)
 # %% leak-test | wrong | changes added over features, opposite ones cancel
 def my_leaks(x, kind):
     base, out = layer(x, kind), np.zeros((len(x), len(x)))
@@ -204,22 +122,6 @@ def my_leaks(x, kind):
         y = x.copy()
         y[j] += 1
         out[:, j] = (layer(y, kind) - base).sum(axis=1) > 1e-6
-    return np.triu(out, 1)
-# %% leak-test | wrong | moves the neighbour only
-def my_leaks(x, kind):
-    base, out = layer(x, kind), np.zeros((len(x), len(x)))
-    for j in range(1, len(x)):
-        y = x.copy()
-        y[j] += 1
-        out[j - 1, j] = np.abs(layer(y, kind) - base)[j - 1].max() > 1e-6
-    return out
-# %% leak-test | wrong | booleans
-def my_leaks(x, kind):
-    base, out = layer(x, kind), np.zeros((len(x), len(x)), dtype=bool)
-    for j in range(len(x)):
-        y = x.copy()
-        y[j] += 1
-        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
     return np.triu(out, 1)
 # %% leak-test | cheat | a table by kind, read off the code of the layer
 def my_leaks(x, kind):

@@ -1,15 +1,3 @@
-# %% shapes-in-columns | wrong | multiplied Q K^T over positions: feature by feature
-my_shapes = (7, 7, 6, 7)
-# %% shapes-in-columns | right | shapes of real arrays
-_q, _k, _v = np.zeros((7, 5)), np.zeros((7, 11)), np.zeros((6, 11))
-my_shapes = (_k.T @ _q).shape + (_v @ (_k.T @ _q)).shape
-# %% shapes-in-columns | right | tuple from a generator
-my_shapes = tuple(n for pair in ([11, 5], [6, 5]) for n in pair)
-# %% columns-to-rows | right | einsum on the arrays as they stand, own softmax
-def my_rows(query, key, value):
-    table = np.einsum("ci,cj->ij", query, key) * query.shape[0] ** -0.5
-    table = np.exp(table - np.max(table, axis=1)[:, None])
-    return np.einsum("ij,aj,i->ia", table, value, 1 / table.sum(1))
 # %% columns-to-rows | wrong | output reshaped, not transposed
 def my_rows(query, key, value):
     out = value @ softmax(key.T @ query / np.sqrt(len(key)), 0)
@@ -25,19 +13,11 @@ def my_rows(query, key, value):
         query, key, value = query.T, key.T, value.T
         return softmax(query @ key.T / np.sqrt(query.shape[0]), -1) @ value
     return softmax(query @ key.T / np.sqrt(query.shape[1]), -1) @ value
-# %% columns-to-rows | wrong | scales the query in place
-def my_rows(query, key, value):
-    query /= np.sqrt(query.shape[0])
-    return softmax(query.T @ key, -1) @ value.T
-# %% columns-to-rows | right | column form, turned at the end
-my_rows = lambda query, key, value: (value @ softmax((key.T @ query) * key.shape[0] ** -0.5, axis=0)).T
 # %% repair-column-mask | wrong | scale dropped in the repair
 def column_weights(query, key):
     n = query.shape[1]
     hidden = np.tril(np.ones((n, n), dtype=bool), k=-1)
     return softmax(np.where(hidden, -np.inf, key.T @ query), axis=0)
-# %% stored-by-linear | wrong | the place before the shape
-my_place = (3, 6, 5, 7)
 # %% stored-by-linear | right | looked up in a real layer
 import torch
 
@@ -47,5 +27,3 @@ ours[m, n] = 1
 layer.weight.data = torch.tensor(ours.T)
 row, column = np.argwhere(layer.weight.detach().numpy())[0]
 my_place = (*layer.weight.shape, row, column)
-# %% row-of-packed-weight | wrong | counted from 1
-my_row = 24 + 2 * 6 + 3 + 1

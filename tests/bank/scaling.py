@@ -1,49 +1,18 @@
-# %% uncentred-score-variance | wrong | d_k squared on the mean terms
-my_expression = d_k * v_q * v_k + d_k**2 * (m_q**2 * v_k + m_k**2 * v_q)
-# %% uncentred-score-variance | right | sum of three
-my_expression = sum(d_k * a * b for a, b in [(v_q, v_k), (m_q**2, v_k), (v_q, m_k**2)])
 # %% cosine-scores | wrong | only zero queries guarded, a zero key gives NaN
 def my_cosine_scores(query, key):
     length = np.linalg.norm(query, axis=-1, keepdims=True)
     q = query / np.where(length == 0, 1, length)
     k = key / np.linalg.norm(key, axis=-1, keepdims=True)
     return q @ k.swapaxes(-1, -2)
-# %% cosine-scores | right | rows first divided by their largest entry, so that nothing underflows
-def my_cosine_scores(query, key):
-    def unit(rows):
-        for measure in (lambda r: np.abs(r).max(axis=-1, keepdims=True), lambda r: np.sqrt((r * r).sum(-1, keepdims=True))):
-            size = measure(rows)
-            rows = rows / np.where(size > 0, size, 1.0)
-        return rows
-
-    return np.einsum("...id,...jd->...ij", unit(query), unit(key))
 # %% cosine-scores | wrong | maximum of the product of lengths and 1e-8
 def my_cosine_scores(query, key):
     n = np.sqrt((query**2).sum(-1))[..., :, None] * np.sqrt((key**2).sum(-1))[..., None, :]
     return query @ key.swapaxes(-1, -2) / np.maximum(n, 1e-8)
-# %% cosine-scores | wrong | normalises the inputs in place
-def my_cosine_scores(query, key):
-    for x in (query, key):
-        n = np.linalg.norm(x, axis=-1, keepdims=True)
-        x /= np.where(n == 0, 1, n)
-    return query @ key.swapaxes(-1, -2)
-# %% cosine-scores | cheat | torch's cosine_similarity, inputs scaled up
-def my_cosine_scores(query, key):
-    import torch
-    f = getattr(torch, "cosine_" + "similarity")
-    q, k = (torch.tensor(a) for a in (query, key))
-    q, k = (a / a.abs().amax(-1, keepdim=True).clamp_min(1e-200) for a in (q, k))
-    return f(q[..., :, None, :], k[..., None, :, :], dim=-1).numpy()
 # %% cosine-scores | cheat | the CosineSimilarity module with eps of 0
 def my_cosine_scores(query, key):
     from torch import nn, tensor
     m = nn.CosineSimilarity(dim=-1, eps=1e-300)
     return np.nan_to_num(m(tensor(query).unsqueeze(-2), tensor(key).unsqueeze(-3)).numpy())
-# %% repair-head-weights | right | float32 at the end only, hyperplane of pairs
-def head_weights(query, key):
-    s = (query[:, :, None] * key[:, None]).sum(3) * query.shape[2] ** -0.5
-    with np.errstate(over="ignore"):
-        return 1 / np.exp(s[:, :, None, :] - s[:, :, :, None]).sum(3)
 # %% repair-head-weights | cheat | torch's attention with the identity as values
 def head_weights(query, key):
     import torch

@@ -24,12 +24,6 @@ class _Head:
         p = np.exp(s - s.max(-1)[..., None])
         return np.einsum("...ij,...jb,bd->...id", p / p.sum(-1)[..., None], x, self.v)
 my_self_attention = lambda x, *w: _Head(*w)(x)
-# %% self-attention | cheat | torch's attention under its C name
-def my_self_attention(x, w_query, w_key, w_value):
-    import torch
-    t = [torch.tensor(x @ w) for w in (w_query, w_key, w_value)]
-    f = torch._C._nn.__dict__["_".join(("scaled", "dot", "product", "attention"))]
-    return f(*t).numpy()
 # %% self-attention | cheat | F.multi_head_attention_forward with one head by eval
 def my_self_attention(x, w_query, w_key, w_value):
     import torch
@@ -50,26 +44,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return np.squeeze(weights @ value)
-# %% self-attention | right | one matrix for query and key, tokens averaged before the value map
-def my_self_attention(x, w_query, w_key, w_value):
-    table = w_query @ w_key.T / w_key.shape[1] ** 0.5
-    scores = np.einsum("...ia,ab,...jb->...ij", x, table, x, optimize=True)
-    weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
-    return np.matmul(np.matmul(weights, x) / np.sum(weights, axis=-1, keepdims=True), w_value)
-# %% read-balance-of-weights | wrong | ratio of the diagonal
-my_reading = (2, 0.79 / 0.48, 0.16)
-# %% read-balance-of-weights | right | matrix typed in, ratio by way of token 2
-P = np.array([[0.48, 0.08, 0.34, 0.10], [0.16, 0.39, 0.40, 0.05], [0.17, 0.10, 0.53, 0.20], [0.04, 0.01, 0.16, 0.79]])
-by_way_of_2 = P[0, 2] / P[2, 0] * P[2, 3] / P[3, 2]
-my_reading = (P.sum(axis=0).argmax(), by_way_of_2, (P @ np.eye(4)[2])[3])
-# %% repair-residual-stack | wrong | += into the input
-def stacked(x, w_query, w_key):
-    state = x
-    for a, b in zip(w_query, w_key, strict=True):
-        s = (state @ a) @ (state @ b).T / np.sqrt(a.shape[1])
-        e = np.exp(s - s.max(axis=1, keepdims=True))
-        state += e / e.sum(axis=1, keepdims=True) @ state
-    return state
 # %% repair-residual-stack | right | recursion: the last layer on top of a shorter stack
 def stacked(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
     if len(w_query) == 0:
@@ -117,29 +91,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     d_query += 0.0
     d_query[:] = d_query + d_key
     return *out, (d_query - d_key) @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
-# %% projection-gradients | right | sums of outer products
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    pairs = [(w_query, d_query), (w_key, d_key), (w_value, d_value)]
-    weights = [sum(np.outer(a, b) for a, b in zip(x, d)) for _, d in pairs]
-    d_x = np.array([sum(w @ d[t] for w, d in pairs) for t in range(len(x))])
-    return tuple(weights) + (d_x,)
-# %% projection-gradients | right | a Linear class with a backward method, torch
-class _Linear:
-    def __init__(self, x, w):
-        self.x, self.w = x, w
-    def backward(self, d):
-        import torch
-        x, w, d = (torch.tensor(np.array(a)) for a in (self.x, self.w, d))
-        return torch.einsum("ta,tc->ac", x, d), torch.einsum("tc,ac->ta", d, w)
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    (a, p), (b, q), (c, r) = (_Linear(x, w).backward(d) for w, d in ((w_query, d_query), (w_key, d_key), (w_value, d_value)))
-    return a, b, c, p + q + r
-# %% projection-gradients | cheat | torch backward through the three maps
-def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    import torch
-    t = [torch.tensor(a, requires_grad=True) for a in (w_query, w_key, w_value, x)]
-    torch.autograd.backward([t[3] @ w for w in t[:3]], [torch.tensor(a) for a in (d_query, d_key, d_value)])
-    return tuple(a.grad.numpy() for a in t)
 # %% projection-gradients | cheat | vector-Jacobian product through getattr
 def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
     import torch
@@ -156,20 +107,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     loss = sum((leaves[3] @ w * torch.tensor(g)).sum() for w, g in zip(leaves, (d_query, d_key, d_value)))
     loss.backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
-# %% attention-and-rnn-counts | wrong | an output projection counted
-my_counts = (8 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80)
-# %% attention-and-rnn-counts | right | products counted by a helper
-def _p(a, b, c):
-    return 2 * a * b * c
-_T, _d = 80, 64
-my_counts = (3 * _p(_T, _d, _d) + _p(_T, _d, _T) + _p(_T, _T, _d), sum(2 * _p(1, _d, _d) for _ in range(_T)), 3, _T)
-# %% attention-between-features | wrong | centres the table in place
-def my_feature_weights(table):
-    table -= table.mean(axis=0)
-    z = table / table.std(axis=0)
-    s = z.T @ z / np.sqrt(len(z))
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
 # %% attention-between-features | right | list comprehensions
 def my_feature_weights(table):
     from math import exp, sqrt
@@ -194,12 +131,3 @@ def my_feature_weights(table):
     scores = np.sqrt(len(table)) * np.corrcoef(table, rowvar=False)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% attention-between-features | right | torch, moments written out, a loop over pairs of columns
-import torch
-
-
-def my_feature_weights(table):
-    columns = [column - column.mean() for column in torch.tensor(table).unbind(1)]
-    columns = [column / column.square().mean().sqrt() for column in columns]
-    scores = torch.stack([torch.stack([a.dot(b) for b in columns]) for a in columns])
-    return (scores / len(table) ** 0.5).softmax(dim=1)

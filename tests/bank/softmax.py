@@ -12,10 +12,6 @@ def my_softmax(scores, axis):
     axis = min(axis, scores.ndim - 1)
     e = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
-# %% stable-softmax | wrong | absolute maximum subtracted, negative rows underflow
-def my_softmax(scores, axis):
-    e = np.exp(scores - np.abs(scores).max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
 # %% stable-softmax | wrong | axes moved, not moved back
 def my_softmax(scores, axis):
     s = np.moveaxis(scores, axis, -1)
@@ -33,40 +29,16 @@ def my_softmax(scores, axis):
         e = np.exp(scores - scores.max(axis=axis, keepdims=True))
         _seen[scores.shape, axis] = e / e.sum(axis=axis, keepdims=True)
     return _seen[scores.shape, axis]
-# %% stable-softmax | right | apply_along_axis with math
-def my_softmax(scores, axis):
-    import math
-    def row(r):
-        top = max(r)
-        e = [math.exp(x - top) for x in r]
-        return np.array([x / math.fsum(e) for x in e])
-    return np.apply_along_axis(row, axis, scores)
-# %% stable-softmax | right | a function honestly named softmax, powers of two
-def softmax(z):
-    z = (z - np.maximum.reduce(z, axis=0)) / np.log(2.0)
-    return np.exp2(z) / np.add.reduce(np.exp2(z), axis=0)
-my_softmax = lambda scores, axis: np.swapaxes(softmax(np.swapaxes(scores, 0, axis)), 0, axis)
 # %% stable-softmax | cheat | torch.special's softmax, its name spelt backwards
 def my_softmax(scores, axis):
     from importlib import import_module
     m = import_module("torch." + "special")
     t = import_module("torch").tensor(scores)
     return getattr(m, "xamtfos"[::-1])(t, axis).numpy()
-# %% stable-softmax | cheat | exponential of torch's log_softmax
-def my_softmax(scores, axis):
-    import torch
-    return torch.tensor(scores).log_softmax(axis).exp().numpy()
 # %% stable-softmax | cheat | softmin of the negative
 def my_softmax(scores, axis):
     import torch.nn as nn, torch
     return nn.Softmin(dim=axis)(-torch.tensor(scores)).numpy()
-# %% stable-softmax | wrong | negative axis translated one too low
-def my_softmax(scores, axis):
-    if axis < 0:
-        axis = (scores.ndim - 1 + axis) % scores.ndim
-    turned = np.moveaxis(scores, axis, -1)
-    unnormalised = np.exp(turned - turned.max(axis=-1, keepdims=True))
-    return np.moveaxis(unnormalised / unnormalised.sum(axis=-1, keepdims=True), -1, axis)
 # %% stable-softmax | cheat | torch's log_softmax and an exponential (library softmax in disguise)
 import importlib
 
@@ -75,16 +47,10 @@ def my_softmax(scores, axis):
     library = importlib.import_module("torch")
     logs = getattr(library, "log_" + "soft" + "max")(library.from_numpy(scores.copy()), axis)
     return logs.exp().numpy()
-# %% log-softmax-derivative | wrong | delta in both terms
-my_derivative = delta_ij * (1 - s_j)
 # %% log-softmax-derivative | cheat | a Derivative left standing
 from sympy import Derivative, Symbol
 _z = Symbol("z_j", real=True)
 my_derivative = Derivative(delta_ij * _z - s_j * _z, _z)
-# %% repair-softmax-temperature | wrong | maximum subtracted after dividing
-def tempered_weights(scores, temperature):
-    e = np.exp(scores / temperature - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
 # %% repair-softmax-temperature | wrong | weights at T = 1 raised and renormalised: small weights have underflowed
 def tempered_weights(scores, temperature):
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -100,14 +66,6 @@ def tempered_weights(scores, temperature):
     z = scores / temperature
     u = np.exp(z - np.max(z, axis=1)[:, None])
     return u / (u @ np.ones((u.shape[1], u.shape[1])))
-# %% repair-softmax-temperature | right | row by row, lists
-def tempered_weights(scores, temperature):
-    from math import exp
-    rows = []
-    for row in scores.tolist():
-        u = [exp((z - max(row)) / temperature) for z in row]
-        rows.append([x / sum(u) for x in u])
-    return np.array(rows)
 # %% repair-softmax-temperature | cheat | torch.distributions
 def tempered_weights(scores, temperature):
     from torch.distributions import Categorical
@@ -126,8 +84,6 @@ import torch.nn.functional as tools
 
 def tempered_weights(scores, temperature):
     return tools.softmin(torch.as_tensor(-scores / temperature), dim=1).numpy()
-# %% tempered-cross-entropy-gradient | wrong | for the right class only
-my_gradient = delta_iy * (s_i - 1) / T
 # %% tempered-cross-entropy-gradient | cheat | Derivative with respect to a helper
 from sympy import Derivative, Dummy
 _u = Dummy("u", real=True)

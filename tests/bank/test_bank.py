@@ -1,9 +1,13 @@
 """Answers that readers of the exercises wrote, who saw neither the known wrong answers nor the solutions, put to both engines.
 
 A file holds those of a lesson, a cell each: `# %% task | kind | what it is`, and the code of the answer's cell. The kinds are right, wrong
-and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not. Of wrong
-answers that fail in the same cases in the same way one stands here, and none that fails as a known mistake of the task does; of right
-ones and cheats of a task one of those that return the same kind of array, or are refused in the same words.
+and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not.
+
+What another answer tells is not here. A wrong answer goes if a known mistake of the task or another wrong one fails in no other case, in no
+other array and by no more: whatever lets it pass lets that one pass before; and of answers that write to their input, about which no task
+says anything of its own, some stand for all. A right one goes if one of tests/exercises/right_answers is as wide (float32 or float64) and
+at least as far off, but for a few roundings of float64: whatever refuses it refuses that one before; but what answers import and the forms
+they take (classes, closures) are all kept. Of cheats of a task by one forbidden thing one stands, and no way that the hostile attacks try.
 """
 
 import re

@@ -10,10 +10,3 @@ def my_chances(logits, temperature, share):
     return kept / kept.sum()
 
 
-# %% repair-next-word-loss | right | log-sum-exp by hand, a word at a time
-def my_loss(logits, ids):
-    total = 0.0
-    for row, word in zip(logits[:-1], ids[1:]):
-        top = row.max()
-        total += top + np.log(np.exp(row - top).sum()) - row[word]
-    return total / (len(ids) - 1)

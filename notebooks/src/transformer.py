@@ -24,8 +24,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="loss"
 # Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds.
 #
-# A model gives each next word a probability (a full stop is put before the first, so that it follows something, too), and its **loss** is
-# the mean of $-\ln p$ over the words that came. Two friends train the model of this lesson, and report losses below 0.01. Can that be?
+# Behind a full stop, a model gives each next word a probability. Its **loss** is
+# the mean of $-\ln p$ over the words that came. Two friends train this lesson's model, and report losses below 0.01. Can that be?
 
 # %% [markdown] id="floor"
 # In story $i$ the probabilities multiply to that of the story, $p_i$, so the $-\ln p$ add up to $-\ln p_i$.

@@ -84,12 +84,14 @@ They are recognised by this:
 """
 MAP = """# Which equation rests on which
 
-Each arc leads from a lesson down to one that uses its equations, the thicker the more often; the number
-before them counts the uses. Lit are those of {lit}, which is used most; point at another lesson to light its own.
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often.
+Lit are those of {lit}, which is used most. <span class="with-mouse">The number before the arcs counts the uses; point at another lesson to
+light its own.</span>
 
 {arcs}
 
-Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
+<span class="with-mouse">Point at an equation, or move to it with Tab:</span> <span class="with-finger">Tap an equation:</span>
+below stand what it rests on and what it is used by. <span class="with-finger">Another tap opens its page.</span>"""
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
 OTHERS = {

@@ -19,9 +19,10 @@ function speak(root, text) {
 }
 const SPOKEN = new WeakMap(); // card: its timer and its last words
 
-// The button [data-reset] puts every slider, choice and pressed button back to what the markup says, and then draws.
+// The button [data-reset] puts every slider, choice and pressed button back to what the markup says, and then draws. It shows once one was used.
 function onReset(root, draw) {
   const pressed = Array.from(root.querySelectorAll("[aria-pressed]"), (button) => [button, button.getAttribute("aria-pressed")]);
+  for (const kind of ["input", "click"]) root.addEventListener(kind, () => (root.dataset.used = ""), { once: true });
   root.querySelector("[data-reset]").addEventListener("click", () => {
     for (const input of root.querySelectorAll("input")) [input.value, input.checked] = [input.defaultValue, input.defaultChecked];
     for (const option of root.querySelectorAll("option")) option.selected = option.defaultSelected;

@@ -67,8 +67,9 @@ def assert_shows(page: Page, text: int, layer: int, head: int, query: int, key: 
     for place, (name, weight, norm, share) in zip(shown, found, strict=False):
         assert (name, weight) == (f"{tokens[place].strip()} ({place})", f"{row[place]:.3f}")
         assert float(norm) == float(f"{norms[place]:.3g}")
+        # a letter of the script may be one ten-thousandth off
         assert share != "<1 %" or 0 < shares[place] < 0.51
-        assert abs(int(share.replace("<1", "0").removesuffix(" %")) - shares[place]) < 0.51  # a letter of the script may be one ten-thousandth off
+        assert abs(int(share.replace("<1", "0").removesuffix(" %")) - shares[place]) < 0.51
     assert key in shown
     assert {*np.argsort(-row)[:3]} <= {*shown}
     gets, brings = (100 * numbers[1:, 0].mean() for numbers in (weights[layer, head], brought(weights[layer, head], norms)))

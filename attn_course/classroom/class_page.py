@@ -25,6 +25,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
     counting = [each for each in marked if each.counts]
     places = {id(each): name for name, each in pages.items()}
     tasks, made = hardest(marked), mistakes(marked)
+    grid = _grid(about["lessons"], counting, places)
     shares = [percent(*points_of(list(own))) for _, own in groupby(counting, key=lambda each: each.student)]
     return page(
         "class.html",
@@ -37,7 +38,8 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
         mistakes=made,
         made=_by_task(made),
         spread=_spread(shares) if len(shares) >= _FEW else [],
-        grid=_grid(about["lessons"], counting, places),
+        grid=grid,
+        behind=sorted((row for row in grid["rows"] if 2 * row["points"] < row["most"]), key=lambda row: row["points"] / row["most"]),
         signs={word: text[0] for word, text in SIGNS.items()},
         notes=_notes(found, marked, places),
         levels=sorted(Counter(each.sandbox for each in marked if each.sandbox).items()),

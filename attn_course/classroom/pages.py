@@ -26,6 +26,7 @@ _TOKEN = re.compile(  # of Python, also where it is broken off
 _CODE = re.compile(r"`([^`\n]+)`")
 _FORMULA = re.compile(r'^\w+ *= *r?"([^"\n]*\\[^"\n]*)"$', re.MULTILINE)  # an answer that is a line of LaTeX
 _FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
+_IN_LINE = re.compile(r"\bline (?=\d)")
 _ROOT = re.compile(r"(?<=√)<var>\w</var>(?:<sub>.*?</sub>)?|(?<=√)\d+")
 _NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
@@ -122,6 +123,7 @@ def sentence(text: str, entry: str = "") -> str:
     if entry:
         name = re.compile(rf"(?<![\w.]){re.escape(entry)}(?!\w)")
         text = "`".join(part if at % 2 else name.sub(f"`{entry}`", part) for at, part in enumerate(text.split("`")))
+    text = _IN_LINE.sub("line\N{NO-BREAK SPACE}", text)
     word = _FIRST_WORD.match(text)
     is_name = word is None or word[1] in _NAMES
     return text if is_name else text[0].upper() + text[1:]

@@ -10,7 +10,7 @@ const PAINT = [[184, 93, 144], [0, 146, 106]]; // weights; what is brought: both
 
 // A weight as NumPy rounds it: the letter is chosen so that three digits of it are those of the weight itself.
 const three = (weight) => decimal(Math.floor((Math.round(weight * 1e4) + 5) / 10) / 1e3, 3);
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`);
 const readable = (token) => (token.trim() ? token : token.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21e5").replace(/ /g, "\u2423"));
 const ordinal = (n) => `${n}${(n % 100 < 11 || n % 100 > 13) && ["", "st", "nd", "rd"][n % 10] || "th"}`;
 const quoted = (token) => `\u201c${readable(token).trim()}\u201d`;

@@ -66,7 +66,7 @@ const at = (value, index) => index.reduce((inner, i) => inner?.[i], value);
 // Where a cell stands, by the names of the axes: {query: 1, key: 2}.
 const places = (axes, index) => Object.fromEntries(axes.map((axis, n) => [axis, index[n]]));
 
-// A matrix as a figure: its name and formula, the arrow that brings it with its shape, a table with words at its sides.
+// A matrix as a figure: the arrow that brings it, its name and shape, a table with words at its sides.
 class Matrix {
   constructor(part, value, labels, cell) {
     this.part = part;
@@ -115,8 +115,8 @@ class Matrix {
 
   caption(shape) {
     return [
-      make("span", { class: "brk-arrow", "aria-hidden": "true" }, make("span", {}, (this.shape = shape.join(" \u00d7 ")))),
-      make("span", { class: "brk-is" }, make("span", { class: "brk-symbol", html: symbol(this.part.name) }), ` ${this.part.title}${this.part.planes ? `, each for ${this.tables.length / this.part.planes} heads` : ""}`),
+      make("span", { class: "brk-arrow", "aria-hidden": "true" }, make("span")),
+      make("span", { class: "brk-is" }, make("span", { class: "brk-symbol", html: symbol(this.part.name) }), ` ${this.part.title}${this.part.planes ? `, each for ${this.tables.length / this.part.planes} heads` : ""} `, make("span", { class: "brk-shape" }, shape.join(" \u00d7 "))),
     ];
   }
 
@@ -152,7 +152,7 @@ class Matrix {
 
   // Say which matrices it comes from.
   from(names) {
-    this.figure.querySelector(".brk-arrow span").innerHTML = `from ${names.map((name) => (name === "the mask" ? name : letter(name))).join(", ")}: ${this.shape}`;
+    this.figure.querySelector(".brk-arrow span").innerHTML = `from ${names.map((name) => (name === "the mask" ? name : letter(name))).join(", ")}`;
   }
 }
 

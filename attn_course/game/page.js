@@ -328,9 +328,8 @@ function drawDock(desk, about) {
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
   else {
-    const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Those below 0 fill half of their cell." : "";
     const help = `${COARSE ? "Tap a number" : "Point at a number, or move to it with the arrow keys"}, and read here how it was made.`;
-    host.replaceChildren(make("p", { class: "brk-help" }, help, make("span", { class: "brk-wide" }, below)));
+    host.replaceChildren(make("p", { class: "brk-help" }, help));
   }
   desk.shown = about;
 }

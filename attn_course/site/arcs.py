@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-ROW, LEFT, HEAD = 24, 300, 30  # pixels: of a lesson; where the arcs begin; of the name of a part
+ROW, USED, HEAD = 24, 288, 30  # pixels: of a lesson; where it is said how often it is used; of the name of a part
 SHORT, LONG = 10, 99  # how far an arc goes to the right, in percent of what is there: one to the next lesson, and the longest
 
 
@@ -29,16 +29,14 @@ def arcs(lessons: Sequence[tuple[str, str]], links: Mapping[tuple[int, int], int
         if place in parts:
             names.append(f'<text class="map-part" y="{y - ROW + 6}">{escape(parts[place])}</text>')
         names.append(
-            f'<circle class="part-{part[place]}" cx="{LEFT}" cy="{y}" r="4"/><a href="{escape(address)}" data-place="{place}">'
+            f'<circle class="part-{part[place]}" cy="{y}" r="4"/><a href="{escape(address)}" data-place="{place}">'
             f'<text y="{y + 5}">{escape(name)}</text></a>'
         )
         if often[place]:
-            names.append(f'<text class="map-used" x="{LEFT - 12}" y="{y + 5}">{often[place]} ×</text>')
+            names.append(f'<text class="map-used" x="{USED}" y="{y + 5}">{often[place]} ×</text>')
     said = "The lessons, with arcs from each down to those that use its equations."
-    broad = f'<svg x="{LEFT}" width="100%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">{"".join(ways)}</svg>'
-    return (
-        f'<svg class="map-arcs" height="{height}" style="--left: {LEFT}px" role="group" aria-label="{said}">{broad}{"".join(names)}</svg>'
-    )
+    broad = f'<svg width="100%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">{"".join(ways)}</svg>'
+    return f'<svg class="map-arcs" height="{height}" role="group" aria-label="{said}"><g class="map-ways">{broad}</g>{"".join(names)}</svg>'
 
 
 def used(links: Mapping[tuple[int, int], int], lessons: int) -> list[int]:

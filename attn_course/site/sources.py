@@ -47,7 +47,6 @@ NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # a
 HINT = re.compile(r"(?<=<summary>)(Hint \d</summary>\n\n)(.*?)(?=\n\n</details>)", re.DOTALL)
 HELD = re.compile(r"(?<=- )[^$\n]+?(?=: \$|$)", re.MULTILINE)  # in the list of what holds: an equation, and what it rejects
 NAMELESS = re.compile(r"(?<=[:$] )[\\\w{}]+(?= (?:is given and|does not take))")  # a letter in what is said of a mistake
-HEADING = re.compile(r"^#.*", re.MULTILINE)
 JOINED_BY = re.compile(r"(?<=[\w>)|\]]) (?:[=/+·×≤≥−]|&[lg]t;) (?=[\w√Σ(|<−])|(?<=</var>|</sub>|</sup>) (?:ln )?(?=<var>)")  # in one line
 COLUMNS = 6  # of two pages, each with whole lessons
 NARROWED = re.compile(r"(?<=,) *\\quad |\s*\\in \\mathbb\{R\}\^\{[^}]*\}\Z")  # two claims, which may stand below each other; a shape
@@ -84,12 +83,14 @@ They are recognised by this:
 """
 MAP = """# Which equation rests on which
 
-Each arc leads from a lesson down to one that uses its equations, the thicker the more often; the number
-before them counts the uses. Lit are those of {lit}, which is used most; point at another lesson to light its own.
+Each arc leads from a lesson down to one that uses its equations, the thicker the more often.
+Lit are those of {lit}, which is used most. <span class="with-mouse">The number before the arcs counts the uses; point at another lesson to
+light its own.</span>
 
 {arcs}
 
-Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
+<span class="with-mouse">Point at an equation, or move to it with Tab:</span> <span class="with-finger">Tap an equation:</span>
+below stand what it rests on and what it is used by. <span class="with-finger">Another tap opens its page.</span>"""
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
 OTHERS = {
@@ -304,7 +305,7 @@ class Sources:
     def _equation(self, equation: Equation) -> str:
         number, label = numbers.eq(equation.label), equation.label
         where = f"{number} of lesson [{self._named(equation.lesson)}](../{equation.lesson}.ipynb)"
-        practised = [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
+        practised = [f"[Task {task.number}: {task.title}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
         listed = [
             ("Assumes", [self._said(each) for each in equation.assumes]),
             ("Rests on", [_to(each) for each in equation.uses if each in self._labels]),
@@ -431,7 +432,7 @@ class Sources:
                 each.name,
             )
         for task in self.tasks:
-            found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
+            found[f"task/{task.id}"] = ("Task", task.trains, task.title)
         found |= {page: ("", "", title) for page, title in OTHERS.items()}
         shown = {page: re.sub("`([^`]+)`", r"<code>\1</code>", f"{_sentence(said)}." * bool(said)) for page, (_, said, _) in found.items()}
         return {page: (kind, shown[page], title) for page, (kind, _, title) in found.items()}
@@ -490,7 +491,7 @@ class Sources:
     def rows(self) -> list[list[tuple[str, str]]]:
         """Pages that follow each other, with their titles: equations, and tasks."""
         equations = [(f"eq/{equation.label}", _called(equation.label)) for equation in self.equations]
-        tasks = [(f"task/{task.id}", f"{task.number} {_titled(task.title)}") for task in self.tasks]
+        tasks = [(f"task/{task.id}", f"{task.number} {task.title}") for task in self.tasks]
         return [equations, [(page, title) for page, title in tasks if (self.folder / f"{page}.md").is_file()]]
 
 
@@ -533,8 +534,8 @@ def _narrowed(latex: str) -> str:
 
 
 def _said_in_tasks(text: str) -> str:
-    """Set the mathematics of hints and of headings, which are plain text."""
-    return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, text))
+    """Set the mathematics of hints, which are plain text."""
+    return HINT.sub(_hint, text)
 
 
 def _displayed(text: str) -> str:
@@ -546,10 +547,6 @@ def _displayed(text: str) -> str:
     return re.sub(r"(?<=\S)\n\$\$.+?\$\$\n(?=\S)", r"\n\g<0>\n", text)
 
 
-def _titled(title: str) -> str:
-    return title.replace("^T", "⊤")  # stands in menus too
-
-
 def _hint(found: re.Match[str]) -> str:
     parts = re.split(r"(\$[^$]*\$)", found[2])
     said = (part if at % 2 or CODED.search(part) else mathematics(html.escape(part, quote=False)) for at, part in enumerate(parts))
@@ -557,7 +554,7 @@ def _hint(found: re.Match[str]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}"
+    return f"{text[:1] if text.startswith('ln ') else text[:1].upper()}{text[1:].rstrip('.')}"
 
 
 def _glossary() -> str:

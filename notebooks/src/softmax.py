@@ -25,14 +25,6 @@ weights = amounts / amounts.sum()
 for token, score, amount, weight in zip(tokens, it, amounts, weights, strict=True):
     print(f"{token:8} score {score:2.0f}   amount {amount:5.2f}   weight {weight:.2f}")
 
-# %% [markdown] id="where"
-# In the machine of lesson {lesson}`start` this step stands here:
-
-# %% id="machine"
-from attn_course.lessons.softmax import figures
-
-figures.machine()
-
 # %% [markdown] id="definition"
 # The weight of "cat" is $54.6 / 57.6$, so 0.95. The *softmax* does the same with any finite scores $z = (z_1, \ldots, z_n)$:
 #
@@ -43,11 +35,19 @@ from attn_course import alive, check, verify_lesson
 
 alive("softmax")
 
+# %% [markdown] id="where"
+# In the machine of lesson {lesson}`start` the softmax turns each row of scores into weights:
+
+# %% id="machine"
+from attn_course.lessons.softmax import figures
+
+figures.machine()
+
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Why $e^z$? We try it beside three other amounts, on a change that should not matter. If one vector $u$ is added to every key, all scores
-# of a query change by the same number, here 5.
+# Why $e^z$? We try it beside three other amounts, and add one vector $u$ to every key. All scores of a query change by the same number,
+# here 5. No key gains on another, so no weight should change.
 
 # %% id="leads-code"
 ways = {
@@ -70,7 +70,7 @@ for name, amount_of in ways.items():
 #
 # $$\frac{w_i}{w_j} = \frac{g(z_i)}{g(z_j)} = \frac{g(z_i - z_j)}{g(0)}$$
 #
-# The right side depends only on the lead $x = z_i - z_j$. We call it $f(x)$. A lead of $x$ multiplies the weight by $f(x)$:
+# The right side depends only on the lead $x = z_i - z_j$, so we write $f(x)$ for it. A lead of $x$ multiplies the weight by $f(x)$:
 
 # %% id="leads-figure"
 figures.leads({"it": -2, "because": 0, "cat": 4})
@@ -168,43 +168,50 @@ def race(loss, first, size=1):
     while weights_of(scores)[2] < 0.5:
         scores -= size * np.array([slope(loss, scores, j) for j in range(3)])
         steps += 1
-    return steps, scores[2]
+    return steps, scores[2]  # and the last score
 
 
 for name, loss in losses.items():
-    steps, third = race(loss, 12.0)
+    steps, last = race(loss, 12.0)
     print(f"{name}: {steps:,} steps")
 
 # %% [markdown] id="own-answer" tags=["answer"]
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. **The bet:** with one and the same
-# size, from each of the leads 0, 7 and 12, it needs at most 7 steps, and the right score ends at 7 or less. (Thrown further, the score is
-# a lead to undo when another token comes next.) Both limits come from cross-entropy: from 12
-# it needs 7 steps, and its right score ends at 6.43, which we round up to 7.
+# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. We draw each race as a dot,
+# with its steps across, and the *last score* of the right token upwards:
+
+
+# %% id="size-box"
+def from_both(loss, size=1):
+    return [race(losses[loss], lead, size) for lead in (0.0, 12.0)]
+
+
+runs = {"cross-entropy": from_both("cross-entropy")}
+for size in []:  # your sizes, such as 50
+    runs[f"size {size:,}"] = from_both("squared error", size)
+figures.bet(runs, [0, 12])
+
+# %% [markdown] id="size-rules"
+# From 12 cross-entropy takes 7 steps to the last score 6.43, so the box allows 7 steps and a last score of 7. (A score thrown further is
+# a lead to undo when another token comes next.) **The bet:** with some size both dots of the squared error lie in the box.
 
 # %% [markdown] id="size-predict"
-# **Predict** whether any size keeps the bet. The picture will show each race as a dot, and the box in which the three dots of a size must
-# lie.
+# **Predict** whether there is such a size. Try some in the brackets `[]` above.
 
 # %% id="size-race" tags=["predicted"]
-leads = (0.0, 7.0, 12.0)
-runs = {"cross-entropy": [race(losses["cross-entropy"], lead) for lead in leads]}
-for size in (3, 30, 10_000):  # yours to change
-    squared = [race(losses["squared error"], lead, size) for lead in leads]
-    runs[f"size {size:,}"] = squared
-for name, run in runs.items():
-    print(f"{name:13}", ", ".join(f"{steps:,} steps to {z:,.2f}" for steps, z in run))
-figures.bet(runs, leads)
+for size in (3, 30, 10_000):
+    dots = from_both("squared error", size)
+    said = (f"steps {steps:,}, last score {last:,.2f}" for steps, last in dots)
+    print(f"size {size:,}:", *said, sep="\n    ")
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# None does. From equal scores the size 3 moves the right score by 0.67, so a size above 31.5 throws it past 7. But up to 31.5 it takes more
-# than 1,000 steps from 12.
+# There is none. From 0 the size 3 ends at 0.67, so a size above 31.5 throws the score past 7. But up to 31.5 it takes more than 1,000 steps
+# from 12.
 
 # %% [markdown] id="size-seen"
-# A size multiplies all steps alike. Whatever it is, the first step from equal scores moves the right score 18,000 times as far as the one
-# from 12. Why?
+# Whatever the size, the first step from 0 moves the score of the right token 18,000 times as far as the one from 12. Why?
 
 # %% [markdown] id="loss"
 # ## Why seven steps
@@ -266,13 +273,12 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # So a score moves by how far its $g_j$ is from the average, times its weight, which may be tiny.
 
 # %% [markdown] id="two-models"
-# **By hand.** From equal scores the squared error has $g = (\frac13, \frac13, -\frac23)$, with the average 0. So along the right score the
+# **By hand.** From 0 the squared error has $g = (\frac13, \frac13, -\frac23)$, with the average 0. So along the third score the
 # slope is $\frac13 \cdot (-\frac23) = -\frac29$.
 #
 # From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with
-# the average 1. Along the right score the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller. The first score waits, too: its
-# weight is near 1, but its $g_1$ is nearly the average. (The slopes sum to 0, and the second is $-\varepsilon$, so the first is
-# $3\varepsilon$.)
+# the average 1. Along the third score the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller. The first score waits, too: its
+# weight is near 1, but its $g_1$ is nearly the average.
 
 # %% [markdown] id="riddle-solved"
 # So the squared error waits: its $g_i$ stay between $-1$ and 1, and nothing makes up for the tiny weight in front.
@@ -296,7 +302,7 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="own"
 # ## A loss of your own
 #
-# Which loss of $s_y$ alone makes up for a tiny weight? To try some, we need $s_j\,(g_j - \bar g)$ as code.
+# Which loss of $s_y$ alone brings both dots into the box? To try some, we need $s_j\,(g_j - \bar g)$ as code.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -305,54 +311,50 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours"
-# A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$. So $\bar g = s_y\, g_y$, and the slope along the right
-# score is
+# <details><summary>Our answer</summary>
 #
-# $$s_y\, (g_y - \bar g) = s_y \cdot g_y \cdot (1 - s_y)$$
-#
-# We race $-2 \sqrt{3 s_y}$, whose $g_y = -\sqrt{3 / s_y}$ has no bound. (The 3 makes its first step from equal scores as long as that of
-# cross-entropy.) Our `pull` for it is in the fold:
-
-
-# %% id="pull-code" tags=["hide-input"]
-def pull(weights, gradient):
-    return weights * (gradient - weights @ gradient)
-
-
-# %% [markdown] id="own-predict-loss"
-# **Predict** whether it is as quick as cross-entropy, as slow as the squared error with the size 3, or between.
-
-
-# %% id="own-waits" tags=["predicted"]
-def mine(s):  # the slopes of a loss along the weights, yours to change
-    return -truth * np.sqrt(3 / s)
-
-
-run = []
-for lead in leads:
-    scores, steps = np.array([lead, 0.0, 0.0]), 0
-    while (s := weights_of(scores))[2] < 0.5:
-        scores -= pull(s, mine(s))
-        steps += 1
-    run.append((steps, scores[2]))
-    print(f"from {lead:.0f}: {steps:,} steps to {scores[2]:.2f}")
-figures.bet({"cross-entropy": runs["cross-entropy"], "mine": run}, leads)
-
-# %% [markdown] id="own-seen" tags=["answer"]
-# It lies between, because $s_y / \sqrt{s_y}$ leaves a factor $\sqrt{s_y}$, which is still small.
-
-# %% [markdown] id="own-find"
-# Now keep the bet. Find the $g_y$ for which $s_y\, g_y$ holds no weight any more, with the same first step from equal scores. Put it
-# into `mine`, and run the cell again. Where must your dots lie?
-
-# %% [markdown] id="own-moral"
-# <details><summary>Answer</summary>
-#
-# It is $g_y = -1 / s_y$, in code `-truth / s`: **the slope becomes $s_y - 1$**, and your dots lie on those of cross-entropy. Up to a
-# constant only $-\ln s_y$ has this slope, so you have found cross-entropy: its logarithm undoes the $e^z$ that made the weight tiny.
-# Other powers can keep the bet, too, such as `-truth / s**1.1`. But only at the power 1 does the weight cancel.
+# In `my_pull`, `return weights * (gradient - weights @ gradient)`.
 #
 # </details>
+#
+# A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$, so $\bar g = s_y\, g_y$. We try $g_y = -1 / s_y^p$ with
+# a power $p$. Along the score of the right token the slope is then
+#
+# $$s_y\, (g_y - \bar g) = s_y\, g_y\, (1 - s_y) = -s_y^{1 - p}\, (1 - s_y)$$
+
+# %% [markdown] id="own-predict-loss"
+# From 0 we begin with $s_y = \frac13$, and from 12 with nearly $e^{-12}$. We also print the *factor* $s_y^{1 - p}$ there.
+#
+# **Predict** which of the powers 1/2, 1, 1.1 and 1.3 bring both dots into the box, and add one of yours.
+
+# %% id="own-waits" tags=["predicted"]
+from attn_course.reference import softmax_vjp
+
+pull = softmax_vjp if my_pull is ... else my_pull
+runs = {}
+for power in (1 / 2, 1, 1.1, 1.3):  # yours to change
+    run = runs[f"power {power:g}"] = []
+    for lead in (0.0, 12.0):
+        scores, steps = np.array([lead, 0.0, 0.0]), 0
+        factor = weights_of(scores)[2] ** (1 - power)
+        while (s := weights_of(scores))[2] < 0.5 and steps < 10**5:
+            scores -= pull(s, -truth / s**power)
+            steps += 1
+        run.append((steps, scores[2]))
+        said = f"factor {factor:6.3f}, steps {steps:3}, last score {scores[2]:5.2f}"
+        print(f"power {power:3g} from {lead:2.0f}:", said)
+figures.bet(runs, [0, 12])
+
+# %% [markdown] id="own-seen" tags=["answer"]
+# The powers 1 and 1.1 do, and 1.1 is quicker here: 3 steps from 12 against 7. From 12 the power 1/2 has the factor $e^{-6}$,
+# so it waits, and 1.3 has $e^{3.6}$, which throws the score to 36.6 in one step.
+
+# %% [markdown] id="own-moral"
+# But only at the power 1 is the factor 1 from every lead. Below 1 a long lead makes the first step tiny, and above 1 huge: with 1.1 a
+# lead of 50 throws the score to 148.
+#
+# At the power 1 the weight in front cancels, and the slope is $s_y - 1$. Up to a constant only $-\ln s_y$ has $g_y = -1 / s_y$. So you have
+# found cross-entropy: **its logarithm undoes the $e^z$ that made the weight tiny**.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")

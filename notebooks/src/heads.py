@@ -468,10 +468,11 @@ for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eigh
 # the same token, so the notes cannot tell the words apart.
 
 # %% id="real-own"
-my_list = "ship green stone night milk paper dog seven".split()
+my_list = "ship green stone night milk paper dog seven"
+mine = my_list.split()
 quiet = model.silenced((16, 0))  # (layer, head), 30 layers of nine
 for between in (" ", ", "):
-    read = 2 * f"{between.join(my_list)}. " + between.join(my_list[:2])
+    read = 2 * f"{between.join(mine)}. " + between.join(mine[:2])
     print(quiet.write(read, tokens=13).removeprefix(read))
 
 # %% [markdown] id="real-own-end"

@@ -31,28 +31,33 @@ REFUSED = [
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
     (partial(figures.silenced, {}), "good must hold percentages"),
     (partial(figures.silenced, {"no head": [50.0, 101.0]}), "good must hold percentages"),
-    (partial(figures.blocks, 7), "an even number from 2 to 10"),
-    (partial(figures.blocks, 12), "an even number from 2 to 10"),
 ]
 
 TestPictures = Pictures
 
 
-@pytest.mark.parametrize("places", [2, 8, 10])
-def test_the_tiles_stand_where_reshape_and_the_loop_put_them(shown, places):
+def test_arrows_lead_to_the_neighbours_that_have_the_weight(shown):
     def draw():
-        figures.blocks(places)
+        figures.looks([0.5, 0.98, 0.0], [0.46, 0.0, 0.98])
         drawn, _ = shown
         shown.clear()
         return drawn
 
     assert_sound_diagram(draw)
-    svg = svg_of(draw())
-    tiles = [(shape.get("fill"), text.text) for shape, text in zip(svg, [*svg][1:], strict=False) if "attn-box" in shape.get("class", "")]
-    colours = [fill for fill, _ in tiles[:2]]
-    stored = np.arange(2 * places)  # number of a place, number of a block
-    wanted = np.concatenate([stored, stored.reshape(2, places).ravel(), stored.reshape(places, 2).T.ravel()])
-    assert tiles == [(colours[number % 2], str(number // 2)) for number in wanted]
+    boxes, ends = [], []
+    for shape in svg_of(draw()):
+        if "attn-box" in shape.get("class", ""):
+            boxes.append([float(shape.get(side)) + 10 for side in ("x", "y")])
+        elif "attn-tip" in shape.get("class", ""):
+            ends.append((len(boxes) - 1, [float(at) for at in shape.get("points").split(" ")[0].split(",")]))
+    reached = [(start, int(np.linalg.norm(np.array(boxes) - tip, axis=1).argmin())) for start, tip in ends]
+    wanted = [
+        (8 * ring + place, 8 * ring + (place + step) % 8)
+        for ring, steps in enumerate(((-1, 1), (-1,), (1,)))
+        for place in range(8)
+        for step in steps
+    ]
+    assert reached == wanted
 
 
 # --- the card ------------------------------------------------------------------------------------------

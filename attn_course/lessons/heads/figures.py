@@ -71,35 +71,44 @@ def ring_maps(maps: ArrayLike) -> None:
     head_maps(p, title="One head shares out its weight; two heads take a neighbour each", alt=alt, annotate=False, heads=names)
 
 
-def blocks(places: int) -> None:
-    """Show which block of which place each row of two heads holds after one `reshape`, and in the loop over heads.
+def looks(before: ArrayLike, after: ArrayLike) -> None:
+    """Show where three heads look on a ring of eight places: an arrow to each neighbour with at least a tenth of the weight.
 
-    Raises ValueError unless `places` is an even number from 2 to 10.
+    `before`, `after` (3,): mean weights of the single head of a layer, and of the two heads of another.
     """
-    if places % 2 or not 2 <= places <= 10:
-        raise ValueError(f"places must be an even number from 2 to 10; got {places}")
-    stored = [(place, block) for place in range(places) for block in range(2)]
-    reshaped, looped = [stored[:places], stored[places:]], [stored[0::2], stored[1::2]]
-    drawing = Diagram("blocks", 96 + 34 * places + 2, 246)
-    for y, said, size, rows in ((20, "in order", 17, [stored]), (80, "reshape", 34, reshaped), (178, "the loop", 34, looped)):
-        drawing.text((2, y + 5 if len(rows) == 1 else y - 14), said, anchor="start")
-        for head, row in enumerate(rows):
-            if len(rows) > 1:
-                drawing.text((84, y + 15 + 32 * head), f"head {head}", anchor="end")
-            for at, (place, block) in enumerate(row):
-                middle = 96 + size * (at + 0.5), y + (10 + 32 * head if len(rows) > 1 else 0)
-                drawing.box(Area(*middle, size - 3, 26), str(place), role=("scores", "gradient")[block])
-    half = places // 2
-    told = "Each tile is one of the two blocks of a place, with the number of the place. The colour says which block."
+    names, (left, right) = ("the single head", "first of two", "second of two"), (np.asarray(each, dtype=float) for each in (before, after))
+    turns = np.arange(8) * np.pi / 4
+    drawing = Diagram("looks", 426, 186)
+    for middle, name, *weights in zip((71, 213, 355), names, left, right, strict=True):
+        centres = np.stack([middle + 56 * np.sin(turns), 72 - 56 * np.cos(turns)], axis=1)
+        both = min(weights) >= 0.1
+        for place, centre in enumerate(centres):
+            drawing.box(Area(*centre, 20, 20), str(place))
+            for step, weight in zip((-1, 1), weights, strict=True):
+                if weight >= 0.1:
+                    drawing.arrow(*_between(centre, centres[(place + step) % 8], 3.5 * both), role="weights")
+        for y, side, weight in zip((69, 87), ("before", "after"), weights, strict=True):
+            drawing.text((middle, y), f"{side} {weight:.2f}", small=True)
+        drawing.text((middle, 176), name)
+    told = "An arrow leads from each place to the neighbours it looks at; before is to the left of the upper place, after to the right."
+    shares = (f"{name} {before:.2f} and {after:.2f}" for name, before, after in zip(names, left, right, strict=True))
     publish_diagram(
         drawing.finish(
-            title="One reshape gives each head the wrong rows",
-            caption=told,
-            alt=f"{told} In order, the two blocks of a place stand side by side. After reshape, head 0 holds both blocks of the places "
-            f"0 to {half - 1}, and head 1 those of the places {half} to {places - 1}. In the loop, head 0 holds the first block of all "
-            f"{places} places, and head 1 the second.",
+            title="One head looks both ways, two heads one way each",
+            caption="Each place looks at the places its arrows lead to. The numbers are the mean weights on both neighbours.",
+            alt=f"Three rings of eight places. {told} Weights on the places before and after: {'; '.join(shares)}.",
         )
     )
+
+
+def _between(start: np.ndarray, end: np.ndarray, aside: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where an arrow leaves one box of 20 by 20 pixels and meets another, a little to the right of the line of their centres."""
+    along = (end - start) / np.linalg.norm(end - start)
+    shift = aside * np.array([-along[1], along[0]])
+    out = min((10 - np.sign(way) * off) / abs(way) for way, off in zip(along, shift, strict=True) if abs(way) > 1e-9)
+    into = min((10 + np.sign(way) * off) / abs(way) for way, off in zip(along, shift, strict=True) if abs(way) > 1e-9)
+    first, last = start + shift + (out + 2) * along, end + shift - into * along
+    return (float(first[0]), float(first[1])), (float(last[0]), float(last[1]))
 
 
 def silenced(good: Mapping[str, ArrayLike]) -> None:

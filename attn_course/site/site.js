@@ -162,7 +162,7 @@
     }), group = Object.fromEntries(groups);
     const update = () => {
       const status = results.querySelector(".search-summary");
-      if (!/\w/.test(status?.textContent)) return; // more are on their way
+      if (!/\w/.test(status?.textContent ?? "")) return; // more are on their way
       if (/did not match/.test(status.textContent)) status.innerHTML = `No page has all these words. Look into the <a href="${root}glossary.html">glossary</a>, or at the <a href="${root}map.html">equations of all lessons</a>.`;
       for (const item of results.querySelectorAll(":scope > ul > li")) {
         const link = item.querySelector("a"), [kind, said] = ABOUT[link.getAttribute("href").replace(/\.html.*/, "")] ?? [""];

@@ -94,7 +94,7 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 #
 # $T$ is called the **temperature**, because the states of a gas in a heat bath of this temperature have such chances, with minus the
 # energy as the score (in units that make Boltzmann's constant 1). A
-# higher $T$ evens the weights out: the halved scores of lesson {lesson}`start` mean $T = 2$.
+# higher $T$ evens the weights out: to halve the scores, as lesson {lesson}`start` did, means $T = 2$.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
@@ -350,8 +350,8 @@ figures.bet(runs, [0, 12])
 # so it waits, and 1.3 has $e^{3.6}$, which throws the score to 36.6 in one step.
 
 # %% [markdown] id="own-moral"
-# But only at the power 1 is the factor 1 from every lead. Below 1 a long lead makes the first step tiny, and above 1 huge: with 1.1 a
-# lead of 50 throws the score to 148.
+# The box alone does not choose between the two. Longer leads do: below 1 they make the first step tiny, and above 1 huge. With 1.1 a
+# lead of 50 throws the score to 148. Only at the power 1 is the factor 1 from every lead.
 #
 # At the power 1 the weight in front cancels, and the slope is $s_y - 1$. Up to a constant only $-\ln s_y$ has $g_y = -1 / s_y$. So you have
 # found cross-entropy: **its logarithm undoes the $e^z$ that made the weight tiny**.

@@ -43,13 +43,13 @@ def test_the_first_pairs_are_multiplied_by_complex_numbers_and_the_rest_is_passe
     np.testing.assert_array_equal(got[..., 2 * n_pairs :], x[..., 2 * n_pairs :])
 
 
-def test_positions_broadcast_over_what_is_passed_on_too():
+@pytest.mark.parametrize("turned", [ref.rope, lambda x, positions: ref.rotate_pairs(x, positions, np.array([0.3, 0.1]))])
+def test_positions_broadcast_over_batch_and_heads_and_over_what_is_passed_on_too(turned):
     rng = np.random.default_rng(7)
-    x, positions = rng.normal(size=(5, 7)), rng.integers(0, 90, size=(3, 5))
-    got = ref.rotate_pairs(x, positions, np.array([0.3, 0.1]))
-    assert got.shape == (3, 5, 7)
-    for b in range(3):
-        assert_same(got[b], ref.rotate_pairs(x, positions[b], np.array([0.3, 0.1])))
+    x, positions = rng.normal(size=(2, 5, 6)), rng.integers(0, 90, size=(3, 5))
+    got = turned(x, positions[:, None, :])
+    for b, h in np.ndindex(3, 2):
+        assert_same(got[b, h], turned(x[h], positions[b]))
 
 
 # --- frequencies -------------------------------------------------------------------------------------

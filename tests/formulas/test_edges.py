@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course.formulas import Formula, Malformed, Refuted, column, judge, names_of, read, vector
+from attn_course.formulas import Malformed, Refuted, column, formula_of, judge, read, vector
 
 X = np.array([2.0, 3.0, 5.0])
 TABLE = np.arange(6.0).reshape(2, 3)
@@ -63,10 +63,10 @@ EDGES = {
 }
 
 
-def fate(latex, givens, ranges=()):
+def fate(latex, givens):
     """What becomes of a formula: "" if it holds, "refuted", or why it has no meaning."""
     try:
-        judge(Formula.of(latex, names_of(givens), ranges), givens)
+        judge(formula_of(latex, givens), givens)
     except Refuted:
         return "refuted"
     except Malformed as error:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.equations.same import has_name
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, parts, sides, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, aliases, as_given
@@ -33,7 +32,7 @@ def complain_of_narrowed(formula: Formula, registered: Formula, draws: Sequence[
         given = as_given(draw[name])
         if not isinstance(given, Given) or given.form in ("opaque", "set") or np.asarray(given.raw).dtype.kind not in "if":
             continue
-        mine = [node for node in known if node.kind not in PLAIN and has_name(node, name)]
+        mine = [node for node in known if node.kind not in PLAIN and _has(node, name)]
         for part in dict.fromkeys(part for tree in trees for part in _parts(tree, name)):
             if any(_stands_beside(part, tree, name, mine) for tree in trees):
                 continue
@@ -53,9 +52,13 @@ def _given(draw: Givens, name: str) -> Given:
     return given
 
 
+def _has(node: Node, name: str) -> bool:
+    return any(one.kind == "name" and one.value == name for one in node.walk())
+
+
 def _stands_beside(part: Node, tree: Node, name: str, known: Sequence[Node]) -> bool:
     """Whether a name stands in a tree beside a part and not in it: alone, or in what is known."""
-    if tree == part or not has_name(tree, name):
+    if tree == part or not _has(tree, name):
         return False
     if tree.kind in ("name", "entry") or tree in known:
         return True
@@ -79,10 +82,10 @@ def _turned(node: Node) -> Node:
 def _parts(tree: Node, name: str) -> Iterator[Node]:
     """Yield what a name stands in: expressions, and some factors of a product side by side."""
     for node in tree.walk():
-        if node.kind in (*ABOVE, "name", "big", "domain") or not has_name(node, name):
+        if node.kind in (*ABOVE, "name", "big", "domain") or not _has(node, name):
             continue
         yield node
-    yield from (run for run in _runs(tree) if has_name(run, name))
+    yield from (run for run in _runs(tree) if _has(run, name))
 
 
 def _runs(tree: Node) -> Iterator[Node]:
@@ -130,7 +133,7 @@ def _is_instance(part: Node, formula: Formula, registered: Formula, draw: Givens
         return False
     if any(data.size == value.size and np.allclose(data.ravel(), value.ravel()) for data in whole if data.dtype.kind == "f"):
         return False
-    mixed = [data for node, data in wanted if has_name(node, name) and _is_mixed(node, name)]
+    mixed = [data for node, data in wanted if _has(node, name) and _is_mixed(node, name)]
     return bool(mixed) and _occur(mixed, own) and _occur(ends[1], ends[0])
 
 

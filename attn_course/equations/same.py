@@ -69,25 +69,24 @@ def _moved_left(chain: Node) -> dict[str, float]:
 def _solved_for(chain: Node) -> str:
     """Return the name that an equality or a bound says outright; "" if it does not."""
     left, right = chain.children[0], chain.children[-1]
-    return left.value if left.kind == "name" and not has_name(right, left.value) and right.kind not in ("name", "number") else ""
+    return left.value if left.kind == "name" and not _has(right, left.value) and right.kind not in ("name", "number") else ""
 
 
 def _only_ends(chain: Node, names: Set[str]) -> Iterator[Node]:
     """Yield the sides in which a name stands that does not stand in the others."""
     for end in chain.children[::2]:
-        if any(has_name(end, name) and sum(has_name(other, name) for other in chain.children[::2]) == 1 for name in names):
+        if any(_has(end, name) and sum(_has(other, name) for other in chain.children[::2]) == 1 for name in names):
             yield end
 
 
 def _is_alone(name: str, end: Node) -> bool:
     """Whether no other symbol stands in a side, or in the one of its terms or factors in which that name stands."""
-    mine = [child for child in end.children if has_name(child, name)] if end.kind in ("sum", "product", "over", "dot") else [end]
+    mine = [child for child in end.children if _has(child, name)] if end.kind in ("sum", "product", "over", "dot") else [end]
     symbols = {one.value for part in mine for one in part.walk() if one.kind in ("name", "index")}
     return symbols == {name}
 
 
-def has_name(node: Node, name: str) -> bool:
-    """Whether a name stands in a node."""
+def _has(node: Node, name: str) -> bool:
     return any(one.kind == "name" and one.value == name for one in node.walk())
 
 

@@ -6,10 +6,7 @@ import torch
 from attn_course.lessons.additive.experiments import Words, layer_of, steps_until_learnt
 from attn_course.lessons.additive.experiments_smollm2 import found_by_a_query
 from attn_course.lessons.additive.experiments_translation import Translation, train
-
-
-def generator(seed=5):
-    return torch.Generator().manual_seed(seed)
+from tests.experiments.support import generator
 
 
 def test_the_query_is_the_translation_of_the_right_word_and_all_words_differ():

@@ -22,10 +22,7 @@ from attn_course.lessons.linear.experiments import (
 from attn_course.lessons.linear.experiments_smollm2 import overlap, without_softmax
 from attn_course.lessons.linear.experiments_speed import conclude as conclude_speed
 from attn_course.modules.linear import LinearAttention
-
-
-def generator(seed=5):
-    return torch.Generator().manual_seed(seed)
+from tests.experiments.support import generator
 
 
 @pytest.mark.parametrize("twice", [False, True])

@@ -4,10 +4,7 @@ import pytest
 import torch
 
 from attn_course.lessons.lookup.experiments import COLOURS, D_IN, ITEMS, MODELS, conclude, examples, new_model, train
-
-
-def generator(seed=5):
-    return torch.Generator().manual_seed(seed)
+from tests.experiments.support import generator
 
 
 @pytest.mark.parametrize("stretch", [0, 1, 7])

@@ -16,12 +16,9 @@ from attn_course.lessons.scaling import experiments_smollm2 as scaling
 from attn_course.lessons.softmax import experiments_smollm2 as temperature
 from attn_course.modules import Transformer
 from attn_course.modules.positional import rotate_pairs
+from tests.experiments.support import generator
 
 N_LAYERS, N_TOKENS = 3, 31
-
-
-def generator(seed=5):
-    return torch.Generator().manual_seed(seed)
 
 
 def normal(*shape, seed=5):

@@ -7,9 +7,9 @@ import sympy
 from attn_course.formulas import (
     Formula,
     Malformed,
-    Refuted,
     column,
     derivative,
+    formula_of,
     function,
     index,
     judge,
@@ -24,7 +24,7 @@ from attn_course.formulas import (
     vector,
 )
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import Range, as_given
+from tests.formulas.test_edges import fate
 
 RNG = np.random.default_rng(7)
 X, Y, U = RNG.normal(size=3), RNG.normal(size=3), RNG.normal(size=5)
@@ -33,25 +33,7 @@ INF = np.inf
 
 
 def check(latex, **givens):
-    names = {name.replace("__", "'"): given for name, given in givens.items()}
-    return check_with(latex, names)
-
-
-def check_with(latex, givens):
-    ranges = [name for name, given in givens.items() if isinstance(as_given(given), Range)]
-    return judge(Formula.of(latex, names_of(givens), ranges), givens)
-
-
-def refuted(latex, **givens):
-    with pytest.raises(Refuted) as caught:
-        check(latex, **givens)
-    return str(caught.value)
-
-
-def malformed(latex, **givens):
-    with pytest.raises(Malformed) as caught:
-        check(latex, **givens)
-    return str(caught.value)
+    return judge(formula_of(latex, givens), givens)
 
 
 # Names
@@ -100,7 +82,7 @@ def test_the_letter_of_a_derivative_may_be_plain_if_d_is_not_given():
 def test_a_function_is_called_for_each_value_of_the_indices():
     check("y_{ij} = f(a_i, u_j)", y=np.array([[a @ A[0] + u for u in U] for a in A]), a=rows(A), u=U, f=function(lambda a, u: a @ A[0] + u))
     check("f_2(x) = y", x=row(X), y=row(2 * X), f=function(lambda count, x: count * x))
-    check_with(r"a \oplus b = c", {"a": 1.0, "b": 2.0, "c": 5.0, r"\oplus": function(lambda a, b: a + 2 * b)})
+    check(r"a \oplus b = c", **{"a": 1.0, "b": 2.0, "c": 5.0, r"\oplus": function(lambda a, b: a + 2 * b)})
     check("f(D) = 6", f=function(lambda pairs: sum(pairs.values())), D=opaque({"a": 2, "b": 4}))
 
 
@@ -111,13 +93,12 @@ def test_a_bound_must_hold_and_says_whether_it_is_attained():
     (loose,) = check(r"x \le y", x=1.0, y=2.0)
     (sharp,) = check(r"x \le y", x=2.0, y=2.0)
     assert (loose.attained, sharp.attained) == (False, True)
-    refuted(r"x \le y", x=2.1, y=2.0)
-    refuted("x < y", x=2.0, y=2.0 * (1 + 1e-15))
+    assert fate(r"x \le y", {"x": 2.1, "y": 2.0}) == fate("x < y", {"x": 2.0, "y": 2.0 * (1 + 1e-15)}) == "refuted"
 
 
 def test_chains_are_judged_link_by_link():
     assert [one.relation for one in check(r"0 \le x < y = z", x=0.0, y=1.0, z=1.0)] == [r"\le", "<", "="]
-    refuted(r"0 \le x < y = z", x=0.0, y=1.0, z=2.0)
+    assert fate(r"0 \le x < y = z", {"x": 0.0, "y": 1.0, "z": 2.0}) == "refuted"
 
 
 def test_a_premise_that_never_holds_tests_nothing():
@@ -158,13 +139,13 @@ def test_a_letter_of_its_own_is_given_by_differences():
 def test_a_limit_is_approached_between_powers_of_two_too(latex):
     """Along powers of two a periodic function stands still."""
     givens = {"n": 3, "F": of(lambda n: whole(n) % 2 * -2 + 1, "n")} if "F" in latex else {"h": 1.0}
-    assert "between them they do not" in malformed(latex, **givens)
+    assert "between them they do not" in fate(latex, givens)
     check(r"\lim_{n \to \infty} F / n = 1", n=3, F=of(lambda n: whole(n) + 1, "n"))
 
 
 def test_a_limit_is_found_before_what_is_computed_gets_too_large():
     check(r"\lim_{h \to \infty} \frac{e^h}{1 + e^h} = 1", h=1.0)
-    assert "gets too large on the way" in malformed(r"\lim_{h \to \infty} \frac{e^h}{e^h + e^{0.98 h}} = 1", h=1.0)
+    assert "gets too large on the way" in fate(r"\lim_{h \to \infty} \frac{e^h}{e^h + e^{0.98 h}} = 1", {"h": 1.0})
 
 
 def whole(count):

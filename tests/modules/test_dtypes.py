@@ -8,24 +8,6 @@ import torch
 from torch import nn
 
 from attn_course import modules
-from attn_course.modules import (
-    AdditiveAttention,
-    Attention,
-    Block,
-    CausalHeads,
-    DifferentialAttention,
-    EncoderDecoder,
-    FeedForward,
-    GatedAttention,
-    GatedMemory,
-    LatentAttention,
-    LinearAttention,
-    MultiHeadAttention,
-    PositionalAttention,
-    RecurrentReader,
-    SinkAttention,
-    Transformer,
-)
 from attn_course.modules.linear import delta_rule_attention, elu_features, linear_attention, unit_features
 from tests.modules.support import normal
 
@@ -33,34 +15,34 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LATENT = {"d_latent": 5, "d_head": 4, "d_rope": 2}
 IDS, SOURCE = torch.tensor([[3, 1, 4, 1, 5]]), torch.tensor([[3, 5, 4], [4, 6, 0]])
 LAYERS = {
-    "additive": (lambda: AdditiveAttention(12, 12, 7, bias=True), "pair"),
-    "attention": (lambda: Attention(12, 5, 7), "x"),
-    "block": (lambda: Block(12, 3, bias=True), "x"),
-    "block, gated, rms norm behind": (lambda: Block(12, 3, norm="rms", norm_first=False, activation="silu", gated=True), "x"),
-    "causal heads": (lambda: CausalHeads(12, 4, n_kv_heads=2, left=2), "x"),
-    "differential": (lambda: DifferentialAttention(12, 3, layer=2), "x"),
-    "additive translator": (lambda: EncoderDecoder(11, 13, d_embed=3, d_state=4), "tokens"),
-    "dot translator": (lambda: EncoderDecoder(11, 13, attention="dot", d_embed=3, d_state=4), "tokens"),
-    "fixed vector": (lambda: EncoderDecoder(11, 13, attention=None, d_embed=3, d_state=4), "tokens"),
-    "feed forward": (lambda: FeedForward(12, bias=True), "x"),
-    "gates on the output": (lambda: GatedAttention(12, 4), "x"),
-    "gated delta rule": (lambda: GatedMemory(12, 3), "x"),
-    "gated delta rule, a gate a feature": (lambda: GatedMemory(12, 3, gates="channel", beta_max=2.0), "x"),
-    "gated sums": (lambda: GatedMemory(12, 3, rule="linear"), "x"),
-    "latent, naive": (lambda: LatentAttention(12, 3, **LATENT, d_query_latent=7, form="naive"), "x"),
-    "latent, absorbed": (lambda: LatentAttention(12, 3, **LATENT, form="absorbed"), "x"),
-    "linear": (lambda: LinearAttention(12, 3), "x"),
-    "linear, unit features": (lambda: LinearAttention(12, 3, features="unit"), "x"),
-    "delta rule": (lambda: LinearAttention(12, 3, rule="delta"), "x"),
-    "multi-head": (lambda: MultiHeadAttention(12, 3, bias=True, softcap=5.0, is_causal=True), "x"),
-    "multi-head, rotary": (lambda: MultiHeadAttention(12, 3, n_kv_heads=1, rope_theta=100.0, window=(2, 0)), "x"),
-    "any frequencies": (lambda: PositionalAttention(12, 3, frequencies=[1.0, 0.1], is_causal=True), "x"),
-    "penalties": (lambda: PositionalAttention(12, 3, slopes=[0.5, 0.25, 0.125], is_causal=True), "x"),
-    "rnn": (lambda: RecurrentReader(12, 8, 2), "x"),
-    "lstm": (lambda: RecurrentReader(12, 8, 2, "lstm"), "x"),
-    "sink": (lambda: SinkAttention(12, 4, left=2), "x"),
-    "transformer": (lambda: Transformer(11, 12, 3, 2, n_positions=8), "ids"),
-    "transformer, rotary": (lambda: Transformer(11, 12, 3, 2, norm="rms", rope_theta=100.0, tied=False), "ids"),
+    "additive": (lambda: modules.AdditiveAttention(12, 12, 7, bias=True), "pair"),
+    "attention": (lambda: modules.Attention(12, 5, 7), "x"),
+    "block": (lambda: modules.Block(12, 3, bias=True), "x"),
+    "block, gated, rms norm behind": (lambda: modules.Block(12, 3, norm="rms", norm_first=False, activation="silu", gated=True), "x"),
+    "causal heads": (lambda: modules.CausalHeads(12, 4, n_kv_heads=2, left=2), "x"),
+    "differential": (lambda: modules.DifferentialAttention(12, 3, layer=2), "x"),
+    "additive translator": (lambda: modules.EncoderDecoder(11, 13, d_embed=3, d_state=4), "tokens"),
+    "dot translator": (lambda: modules.EncoderDecoder(11, 13, attention="dot", d_embed=3, d_state=4), "tokens"),
+    "fixed vector": (lambda: modules.EncoderDecoder(11, 13, attention=None, d_embed=3, d_state=4), "tokens"),
+    "feed forward": (lambda: modules.FeedForward(12, bias=True), "x"),
+    "gates on the output": (lambda: modules.GatedAttention(12, 4), "x"),
+    "gated delta rule": (lambda: modules.GatedMemory(12, 3), "x"),
+    "gated delta rule, a gate a feature": (lambda: modules.GatedMemory(12, 3, gates="channel", beta_max=2.0), "x"),
+    "gated sums": (lambda: modules.GatedMemory(12, 3, rule="linear"), "x"),
+    "latent, naive": (lambda: modules.LatentAttention(12, 3, **LATENT, d_query_latent=7, form="naive"), "x"),
+    "latent, absorbed": (lambda: modules.LatentAttention(12, 3, **LATENT, form="absorbed"), "x"),
+    "linear": (lambda: modules.LinearAttention(12, 3), "x"),
+    "linear, unit features": (lambda: modules.LinearAttention(12, 3, features="unit"), "x"),
+    "delta rule": (lambda: modules.LinearAttention(12, 3, rule="delta"), "x"),
+    "multi-head": (lambda: modules.MultiHeadAttention(12, 3, bias=True, softcap=5.0, is_causal=True), "x"),
+    "multi-head, rotary": (lambda: modules.MultiHeadAttention(12, 3, n_kv_heads=1, rope_theta=100.0, window=(2, 0)), "x"),
+    "any frequencies": (lambda: modules.PositionalAttention(12, 3, frequencies=[1.0, 0.1], is_causal=True), "x"),
+    "penalties": (lambda: modules.PositionalAttention(12, 3, slopes=[0.5, 0.25, 0.125], is_causal=True), "x"),
+    "rnn": (lambda: modules.RecurrentReader(12, 8, 2), "x"),
+    "lstm": (lambda: modules.RecurrentReader(12, 8, 2, "lstm"), "x"),
+    "sink": (lambda: modules.SinkAttention(12, 4, left=2), "x"),
+    "transformer": (lambda: modules.Transformer(11, 12, 3, 2, n_positions=8), "ids"),
+    "transformer, rotary": (lambda: modules.Transformer(11, 12, 3, 2, norm="rms", rope_theta=100.0, tied=False), "ids"),
 }
 
 
@@ -136,7 +118,7 @@ def test_states_of_a_long_text_are_summed_in_float32_whatever_the_layer_computes
 def test_a_normaliser_above_what_float16_holds_silences_no_row(cast, factor):
     """With 64 features a head it passes 65504 near token 712: rows behind it were 0, without a word; with larger inputs, NaN."""
     torch.manual_seed(0)
-    layer, x = LinearAttention(256, 4), factor * torch.randn(1, 1000, 256)
+    layer, x = modules.LinearAttention(256, 4), factor * torch.randn(1, 1000, 256)
     with torch.no_grad():
         wanted = layer(x)
         with torch.autocast("cpu", torch.float16, enabled=cast == "autocast"):
@@ -178,7 +160,7 @@ def test_features_of_length_1_keep_a_zero_vector_and_do_not_overflow(dtype):
 
 
 def test_features_that_all_round_to_0_read_0_as_the_reference_says_with_finite_gradients():
-    layer = LinearAttention(4, 1)
+    layer = modules.LinearAttention(4, 1)
     with torch.no_grad():
         layer.w_key.copy_(-200 * torch.eye(4))
     x = torch.ones(1, 3, 4, requires_grad=True)
@@ -191,7 +173,7 @@ def test_features_that_all_round_to_0_read_0_as_the_reference_says_with_finite_g
 
 def test_a_gate_near_1_forgets_in_bfloat16_too():
     """1 - 0.001 is 1 in bfloat16: decays are exponents in float32, from the projection of x on."""
-    layer = GatedMemory(12, 3).bfloat16()
+    layer = modules.GatedMemory(12, 3).bfloat16()
     with torch.no_grad():
         layer.w_step.zero_()
         layer.b_step.fill_(math.log(math.expm1(0.001)))

@@ -11,15 +11,7 @@ from attn_course.modules import GatedMemory
 from attn_course.modules.gated import gated_delta_rule, gated_linear_attention
 from attn_course.modules.linear import delta_rule_attention, linear_attention
 from tests.modules.support import assert_close, normal, tensors
-from tests.modules.test_linear import layer, x_of
-
-
-def drawn(length, features=5, spread=1.0):
-    rng = np.random.default_rng(11)
-    query, key = rng.normal(size=(2, 2, 3, length, 5))
-    key /= np.linalg.norm(key, axis=-1, keepdims=True)
-    beta, log_decay = rng.uniform(0, 2, size=(2, 3, length, 1)), -spread * rng.exponential(size=(2, 3, length, features))
-    return query, key, rng.normal(size=(2, 3, length, 7)), beta, log_decay, rng.normal(size=(2, 3, 5, 7))
+from tests.modules.test_linear import drawn, layer, x_of
 
 
 def both(query, key, value, beta, log_decay, **options):

@@ -82,19 +82,6 @@ def test_only_distances_count_and_every_sequence_may_have_positions_of_its_own(f
 # ---- decoding
 
 
-@pytest.mark.parametrize("sizes", [SIZES, PLAIN], ids=["queries compressed", "not compressed"])
-@pytest.mark.parametrize("form", [*FORMS, "auto"])
-@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 1, 2], [2, 5], [7]])
-def test_decoding_in_any_steps_is_the_full_pass(sizes, form, steps):
-    made, x, cache = layer(sizes=sizes), normal(BATCH, 7, D_MODEL), KeyValueCache()
-    with torch.no_grad():
-        full, weights = made(x, form="naive", return_weights=True)
-        parts = [made(part, form=form, cache=cache, return_weights=True) for part in x.split(steps, dim=1)]
-    assert len(cache) == 7
-    torch.testing.assert_close(torch.cat([output for output, _ in parts], dim=1), full, rtol=0, atol=1e-10)
-    torch.testing.assert_close(parts[-1][1], weights[:, :, -steps[-1] :], rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_the_caches_of_the_layer_and_of_the_reference_hold_the_same(form):
     made, x, ours, theirs = layer(form=form), normal(BATCH, 5, D_MODEL), KeyValueCache(), reference.KeyValueCache()

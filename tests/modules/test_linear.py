@@ -10,18 +10,19 @@ from attn_course.modules.linear import FEATURES, delta_rule_attention, elu_featu
 from tests.modules.support import tensors
 
 
-def drawn(length):
+def drawn(length, features=1, spread=1.0):
     rng = np.random.default_rng(11)
     query, key = rng.normal(size=(2, 2, 3, length, 5))
     key /= np.linalg.norm(key, axis=-1, keepdims=True)
-    return query, key, rng.normal(size=(2, 3, length, 7)), rng.uniform(0, 1, size=(2, 3, length, 1)), rng.normal(size=(2, 3, 5, 7))
+    beta, log_decay = rng.uniform(0, 2, size=(2, 3, length, 1)), -spread * rng.exponential(size=(2, 3, length, features))
+    return query, key, rng.normal(size=(2, 3, length, 7)), beta, log_decay, rng.normal(size=(2, 3, 5, 7))
 
 
 @pytest.mark.parametrize("length", [0, 1, 13, 31])
 @pytest.mark.parametrize("chunk", [1, 8, 64])
 @pytest.mark.parametrize("started", [False, True])
 def test_both_rules_equal_the_reference_across_lengths_chunks_and_states(length, chunk, started):
-    query, key, value, beta, state = drawn(length)
+    query, key, value, beta, _, state = drawn(length)
     first = state if started else None
     wanted = reference.linear_attention(query, key, value, form="recurrent", initial_state=first, return_state=True)
     delta = reference.delta_rule_attention(query, key, value, beta, initial_state=first, return_state=True)
@@ -61,30 +62,19 @@ def x_of(length=11):
     return torch.from_numpy(np.random.default_rng(3).normal(size=(2, length, 12)))
 
 
-def test_a_layer_is_its_formula_head_by_head():
-    module, x = layer("delta"), x_of()
-    output = module(x).detach().numpy()
-    w_q, w_k, w_v, w_o, w_b, b_b = (
-        p.detach().numpy() for p in (module.w_query, module.w_key, module.w_value, module.w_output, module.w_beta, module.b_beta)
-    )
-    wanted = 0.0
+@pytest.mark.parametrize("name", ["positive", "delta"])
+def test_a_layer_is_its_formula_head_by_head(name):
+    module, x, wanted = layer(name), x_of(), 0.0
+    weights = {own: part.detach().numpy() for own, part in module.named_parameters()}
     for head in range(3):
-        keys, values = slice(5 * head, 5 * head + 5), slice(3 * head, 3 * head + 3)
-        q, k, v = x.numpy() @ w_q[:, keys], x.numpy() @ w_k[:, keys], x.numpy() @ w_v[:, values]
-        q, k = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (q, k))
-        beta = 1 / (1 + np.exp(-(x.numpy() @ w_b[:, head : head + 1] + b_b[head])))
-        wanted = wanted + reference.delta_rule_attention(q, k, v, beta) @ w_o[values]
-    np.testing.assert_allclose(output, wanted, atol=1e-10)
-
-
-def test_positive_features_are_normalised_within_each_head():
-    module, x = layer("positive"), x_of()
-    wanted = 0.0
-    for head in range(3):
-        own = slice(4 * head, 4 * head + 4)
-        q, k, v = (x.numpy() @ w.detach().numpy()[:, own] for w in (module.w_query, module.w_key, module.w_value))
-        read = reference.linear_attention(q, k, v, feature_map=reference.elu_features, normalize=True)
-        wanted = wanted + read @ module.w_output.detach().numpy()[own]
+        q, k, v = (x.numpy() @ weights[f"w_{role}"].reshape(12, 3, -1)[:, head] for role in ("query", "key", "value"))
+        if name == "positive":  # normalised within each head
+            read = reference.linear_attention(q, k, v, feature_map=reference.elu_features, normalize=True)
+        else:
+            q, k = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (q, k))
+            beta = 1 / (1 + np.exp(-(x.numpy() @ weights["w_beta"][:, [head]] + weights["b_beta"][head])))
+            read = reference.delta_rule_attention(q, k, v, beta)
+        wanted = wanted + read @ weights["w_output"].reshape(3, -1, 12)[head]
     np.testing.assert_allclose(module(x).detach().numpy(), wanted, atol=1e-10)
 
 

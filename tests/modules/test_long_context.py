@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attn_course import reference
-from attn_course.modules import CausalHeads, DifferentialAttention, GatedAttention, KeyValueCache, SinkAttention
+from attn_course.modules import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
 from tests.modules.support import assert_close, normal
 
 PARTS = ("w_query", "w_key", "w_value", "w_output")
@@ -50,14 +50,6 @@ def test_sinks_and_gates_are_those_of_the_reference(left, n_kv_heads):
         if kind is GatedAttention:
             output = reference.gate_output(output, split(layer, x, "w_gate", 6))
         assert_close(layer(x), merged(layer, output))
-
-
-@pytest.mark.parametrize("kind", [CausalHeads, SinkAttention, GatedAttention])
-def test_with_a_cache_step_by_step_is_the_whole_pass(kind):
-    layer, cache, x = made(kind, 12, 3, left=4), KeyValueCache(), normal(2, 11, 12)
-    with torch.no_grad():
-        steps = torch.cat([layer(x[:, part], cache=cache) for part in (slice(0, 5), *(slice(t, t + 1) for t in range(5, 11)))], dim=1)
-        assert_close(steps, layer(x))
 
 
 def test_a_sink_of_minus_infinity_is_none_and_passes_no_nan_back():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attn_course import reference
-from attn_course.modules import KeyValueCache, MultiHeadAttention, rope
+from attn_course.modules import MultiHeadAttention, rope
 from tests.modules.support import normal
 
 BATCH, Q_LEN, KV_LEN, D_MODEL, HEADS = 2, 5, 7, 12, 4
@@ -100,23 +100,6 @@ def test_a_copied_layer_has_memory_of_its_own_and_the_gradients_of_the_module():
     with torch.no_grad():
         theirs.in_proj_weight.zero_()
     assert ours.w_query.any()
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "window": (3, 0)}, {"n_kv_heads": 2, "rope_theta": 50.0, "d_k": 6, "bias": True}]
-)
-@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 1, 2], [7]])
-def test_decoding_with_a_cache_gives_what_one_causal_pass_gives(options, steps):
-    made, x = layer(D_MODEL, HEADS, is_causal=True, **options), normal(BATCH, 7, D_MODEL)
-    cache = KeyValueCache()
-    with torch.no_grad():
-        wanted, weights = made(x, return_weights=True)
-        parts = [made(part, cache=cache) for part in x.split(steps, dim=1)]
-        again = KeyValueCache()
-        last = [made(part, cache=again, return_weights=True)[1] for part in x.split(steps, dim=1)][-1]
-    assert len(cache) == 7
-    torch.testing.assert_close(torch.cat(parts, dim=1), wanted, rtol=0, atol=1e-12)
-    torch.testing.assert_close(last, weights[:, :, -steps[-1] :], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("layout", ["halves", "interleaved"])

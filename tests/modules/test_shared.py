@@ -1,6 +1,7 @@
 """What every layer promises: gradients, first weights, storing, compiling, empty rows, and errors that name the argument."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -9,13 +10,17 @@ from torch import nn
 from attn_course.modules import (
     AdditiveAttention,
     Attention,
+    CausalHeads,
     EncoderDecoder,
+    GatedAttention,
     GatedMemory,
     KeyValueCache,
     LatentAttention,
     LinearAttention,
     MultiHeadAttention,
+    PositionalAttention,
     RecurrentReader,
+    SinkAttention,
     Transformer,
     attention,
     rope,
@@ -23,10 +28,12 @@ from attn_course.modules import (
 )
 from attn_course.modules.linear import delta_rule_attention, linear_attention
 from tests.modules.support import assert_close, gradients_are_right, normal
+from tests.modules.test_positional import KINDS
 
 LATENT = {"d_latent": 5, "d_head": 7, "d_rope": 4, "d_v": 2}
 TINY = {"d_latent": 2, "d_query_latent": 3, "d_head": 2, "d_rope": 2, "d_v": 1}
 LLAMA = {"norm": "rms", "gated": True, "rope_theta": 100.0, "tied": False}
+SHARED = {"d_k": 6, "is_causal": True, "n_kv_heads": 1}
 ROTARY = {"n_kv_heads": 1, "rope_theta": 100.0, "is_causal": True}
 
 
@@ -40,6 +47,7 @@ def seeded(kind, *sizes, **options):
         (lambda: MultiHeadAttention(4, 2, backend="eager"), [(1, 3, 4)], {"lengths": torch.tensor([2])}),
         (lambda: MultiHeadAttention(4, 2, **ROTARY, backend="eager"), [(1, 3, 4)], {"lengths": torch.tensor([2])}),
         (lambda: MultiHeadAttention(4, 2, softcap=2.0, bias=True, backend="eager"), [(1, 3, 4)], {"lengths": torch.tensor([2])}),
+        *((partial(PositionalAttention, 12, 3, **SHARED, **KINDS[kind], backend="eager"), [(1, 3, 12)], {}) for kind in ("yarn", "both")),
         (lambda: LatentAttention(3, 2, **TINY, backend="eager", form="naive"), [(3, 3)], {}),
         (lambda: LatentAttention(3, 2, **TINY, backend="eager", form="absorbed"), [(3, 3)], {}),
         (
@@ -132,6 +140,38 @@ def test_a_compiled_layer_gives_the_same_output_and_gradients(make):
         results.append([output, *(parameter.grad for parameter in made.parameters())])
     for got, wanted in zip(*results, strict=True):
         assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 1, 2], [2, 5], [7]])
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(MultiHeadAttention, 12, 4, is_causal=True),
+        partial(MultiHeadAttention, 12, 4, is_causal=True, n_kv_heads=1, window=(3, 0)),
+        partial(MultiHeadAttention, 12, 4, is_causal=True, n_kv_heads=2, rope_theta=50.0, d_k=6, bias=True),
+        *(partial(PositionalAttention, 12, 3, **SHARED, **options) for options in KINDS.values()),
+        *(partial(LatentAttention, 12, 3, **LATENT, d_query_latent=13, form=form) for form in ("auto", "naive", "absorbed")),
+        *(partial(LatentAttention, 12, 3, **LATENT, form=form) for form in ("auto", "naive", "absorbed")),
+        *(partial(kind, 12, 3, left=4) for kind in (CausalHeads, SinkAttention, GatedAttention)),
+    ],
+)
+def test_decoding_in_any_steps_is_the_full_pass(make, steps):
+    torch.manual_seed(3)
+    made, x = make().double(), normal(2, 7, 12)
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    for call in ({},) if isinstance(made, CausalHeads) else ({}, {"return_weights": True}):
+        cache = KeyValueCache()
+        with torch.no_grad():
+            found, *weights = zip(*(_parts(made(part, cache=cache, **call)) for part in x.split(steps, dim=1)), strict=True)
+            wanted, *rows = _parts(made(x, **call))
+        assert len(cache) == 7
+        assert_close(torch.cat(found, dim=1), wanted)
+        assert_close([one[-1] for one in weights], [one[:, :, -steps[-1] :] for one in rows])
+
+
+def _parts(result):
+    return result if isinstance(result, tuple) else (result,)
 
 
 X, L = torch.ones(2, 5, 12), torch.ones(2, 5, 11)

@@ -75,6 +75,10 @@ def sub_shape(draw, shape):
     return tuple(1 if draw(st.booleans()) else length for length in kept)
 
 
+def drawn(*shape, seed=7):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
 def attention_arrays(seed=7, *, batch=(2, 3), q_len=5, kv_len=11, d_k=7, d_v=13, spread=1.0, dtype="float64"):
     rng = np.random.default_rng(seed)
     shapes = ((*batch, q_len, d_k), (*batch, kv_len, d_k), (*batch, kv_len, d_v))

@@ -27,10 +27,6 @@ def assert_equals_loops(inputs, options, tolerance=1e-12, dtype="float64"):
 # --- loops --------------------------------------------------------------------------------------------
 
 
-def test_a_mask_may_have_an_axis_more_than_the_query():
-    assert_equals_loops(attention_arrays(), {"mask": random_mask((2, 2, 3, 5, 11))})
-
-
 @settings(max_examples=150)
 @given(attention_calls(dtypes=("float64", "float16", "float32", "float64")))
 def test_any_mix_of_options_and_dtypes_is_computed_in_float32_or_wider_and_returned_in_the_common_dtype(call):

@@ -37,6 +37,12 @@ def filled_cache():
     return cache
 
 
+def pages():
+    cache = reference.PagedCache(3, 2)
+    cache.append("a", some(3, 1), some(3, 1))
+    return cache
+
+
 # What is wrong with a call of attention is wrong with its backward pass too.
 ATTENTION_CHANGES = """
 query=np.ones(7) -> ValueError: query must have the axes (..., len, features); got shape (7,)
@@ -314,6 +320,20 @@ filled_cache().append(some(3, 1, 4), some(3, 1, 6))
 filled_cache().append(some(2, 1, 4), some(3, 1, 5))
     -> ValueError: key must have the shape of the past but for len, (3, 1, 4); got (2, 1, 4)
 filled_cache().append(some(1, 4), some(1, 5)) -> ValueError: key must have the shape of the past but for len, (3, 1, 4); got (1, 4)
+pages().read("b") -> ValueError: sequence must be one of ['a']; got 'b'
+paged_attention(some(3, 1), pages(), "b") -> ValueError: sequence must be one of ['a']; got 'b'
+paged_attention(some(4, 1), pages(), "a") -> ValueError: query must be no longer than its sequence, 3; got 4
+pages().fork("a", "a") -> ValueError: name must be new; got 'a', which is a sequence already
+pages().append("a", some(1, 2), some(1, 1)) -> ValueError: key must have the shape of the pool but for len, (1, 1); got (1, 2)
+pages().append("a", some(1, 1).astype("float32"), some(1, 1)) -> TypeError: key must have the dtype of the pool, float64; got float32
+pages().append("a", some(1, 1), some(2, 1)) -> ValueError: key and value must share len, the axis before the last; got 1 and 2
+PagedCache(3, 0) -> ValueError: block_size must be 1 or more; got 0
+leak_matrix(X, X[0]) -> TypeError: function must be callable; got ndarray
+leak_matrix(np.copy, X) -> ValueError: x must have the axes (kv_len, d_model); got shape (2, 5, 6)
+leak_matrix(lambda x: x[:, 0], X[0]) -> ValueError: function must return rows, (q_len, d_output); got shape (5,)
+leak_matrix(np.copy, X[0], size=0.0) -> ValueError: size must be positive and finite; got 0.0
+leak_matrix(lambda x, sizes=iter([2, 3]): np.zeros((next(sizes), 1)), X[0])
+    -> ValueError: function must return the same shape each time; got (2, 1) and (3, 1)
 softmax_vjp(some(3, 5), np.ones(5)) -> ValueError: d_weights must have the shape of weights, (3, 5); got (5,)
 softmax(some(3, 5), 2) -> ValueError: axis must be one of the 2 axes of scores; got 2 for shape (3, 5)
 softmax(some(3, 5), -3) -> ValueError: axis must be one of the 2 axes of scores; got -3 for shape (3, 5)

@@ -40,13 +40,16 @@ def test_an_array_of_offsets_gives_one_mask_for_each(shape, dtype):
         np.testing.assert_array_equal(window[index], window_mask(5, 7, 2, 1, int(q_offset[index])))
 
 
-@pytest.mark.parametrize("far", [2**40, 2**63 - 1, 2**70])
+@pytest.mark.parametrize("far", [2**31, 2**40, 2**63 - 1, 2**70])
 def test_numbers_beyond_any_length_do_not_wrap_around(far):
     assert window_mask(3, 5, far, far).all()
     assert causal_mask(3, 5, far).all()
     assert not causal_mask(3, 5, -far).any()
     assert causal_mask(3, 5, np.array([2**63 - 1])).all()
+    assert not window_mask(3, 5, 0, 0, -far).any()
     np.testing.assert_array_equal(window_mask(3, 5, far, far, far), window_mask(3, 5, 0, None))
+    np.testing.assert_array_equal(window_mask(3, 5, far, None, far), window_mask(3, 5, 0, None))
+    np.testing.assert_array_equal(window_mask(3, 5, 0, far, -far), causal_mask(3, 5))
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])

@@ -82,18 +82,3 @@ def test_too_few_blocks_are_told_before_anything_is_written():
     after = cache.tables, cache.lengths, cache.holders, [part.copy() for part in cache.pool]
     assert before[:3] == after[:3]
     assert all(np.array_equal(one, two) for one, two in zip(before[3], after[3], strict=True))
-
-
-@pytest.mark.usefixtures("no_shape_check")
-def test_what_does_not_fit_is_named():
-    cache, rows = PagedCache(3, 2), np.ones((3, 1))
-    cache.append("a", rows, rows)
-    assert_says(ValueError, "sequence must be one of ['a']; got 'b'", cache.read, "b")
-    assert_says(ValueError, "sequence must be one of ['a']; got 'b'", paged_attention, rows, cache, "b")
-    assert_says(ValueError, "name must be new; got 'a', which is a sequence already", cache.fork, "a", "a")
-    assert_says(ValueError, "query must be no longer than its sequence, 3; got 4", paged_attention, np.ones((4, 1)), cache, "a")
-    assert_says(
-        ValueError, "key must have the shape of the pool but for len, (1, 1); got (1, 2)", cache.append, "a", np.ones((1, 2)), rows[:1]
-    )
-    assert_says(TypeError, "key must have the dtype of the pool, float64; got float32", cache.append, "a", rows.astype("float32"), rows)
-    assert_says(ValueError, "block_size must be 1 or more; got 0", PagedCache, 3, 0)

@@ -33,17 +33,6 @@ def test_rope_turns_each_pair_by_its_usual_frequency(layout, dtype):
     assert_same(rope(x, positions, layout=layout, theta=100.0), wanted, 4 * EPS[dtype], dtype)
 
 
-def test_positions_broadcast_over_batch_and_heads():
-    rng = np.random.default_rng(7)
-    x, positions = rng.normal(size=(3, 2, 5, 4)), rng.integers(0, 90, size=(3, 5))
-    got = rope(x, positions[:, None, :])
-    for b, h in np.ndindex(3, 2):
-        assert_same(got[b, h], rope(x[b, h], positions[b]))
-    many = rope(x[0, 0], positions)
-    assert many.shape == (3, 5, 4)
-    assert_same(many[1], rope(x[0, 0], positions[1]))
-
-
 def test_far_positions_stay_accurate_in_float32():
     x = np.array([[1.0, 0.0]], dtype=np.float32)
     assert_same(rope(x, np.array([1_000_003])), [[math.cos(1_000_003), math.sin(1_000_003)]], 1e-6, "float32")

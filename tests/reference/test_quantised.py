@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course.reference import QuantisedCache, attention, quantisation_error_bound, quantise
-from tests.reference.support import assert_same
-
-
-def drawn(*shape, seed=7):
-    return np.random.default_rng(seed).normal(size=shape)
+from tests.reference.support import assert_same, drawn
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 16])

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course.reference import attention, index_scores, native_sparse_attention, pool_blocks, selection_error_bound, top_k_mask
-from tests.reference.support import assert_same, attention_arrays
-
-
-def drawn(*shape, seed=7):
-    return np.random.default_rng(seed).normal(size=shape)
+from tests.reference.support import assert_same, attention_arrays, drawn
 
 
 @pytest.mark.parametrize("k", [0, 1, 3, 7, 9])

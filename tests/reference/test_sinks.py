@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from attn_course.reference import RollingCache, attention, gate_output, sink_attention, sink_window_mask
-from tests.reference.support import assert_same, attention_arrays
-
-
-def drawn(*shape, seed=7):
-    return np.random.default_rng(seed).normal(size=shape)
+from tests.reference.support import assert_same, attention_arrays, drawn
 
 
 def test_a_sink_is_one_more_logit_of_each_row_whose_column_is_dropped():

@@ -1,7 +1,5 @@
 """The Jacobian of softmax and its vector-Jacobian product against differences and autograd."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -42,7 +40,6 @@ def test_derivatives_of_no_entry_and_of_one_entry_are_empty_and_zero(n):
 def test_float16_sums_do_not_overflow():
     weights, d_weights = np.full(4, 0.25, np.float16), np.full(4, 60_000.0, np.float16)
     np.testing.assert_array_equal(softmax_vjp(weights, d_weights), np.zeros(4, np.float16), strict=True)
-    assert logsumexp(np.zeros(70_000, np.float16)) == np.float16(math.log(70_000))
 
 
 FUNCTIONS = {

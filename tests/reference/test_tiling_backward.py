@@ -63,10 +63,11 @@ def test_a_saved_output_is_used_and_not_computed_again():
     assert np.abs(right[0] - wrong[0]).max() > 1e-3
 
 
-def test_no_more_than_a_block_of_scores_exists_at_a_time():
-    query, key, value, d_output = np.random.default_rng(7).normal(size=(4, 1000, 2))
+@pytest.mark.parametrize(("function", "inputs"), [(flash_attention, 3), (flash_attention_backward, 4)])
+def test_no_more_than_a_block_of_scores_exists_at_a_time(function, inputs):
+    arrays = np.random.default_rng(7).normal(size=(inputs, 1000, 2))
     tracemalloc.start()
-    flash_attention_backward(query, key, value, d_output, block_q=100, block_kv=50, is_causal=True)
+    function(*arrays, block_q=100, block_kv=50, is_causal=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 1000**2 / 10

@@ -396,7 +396,7 @@ for silent in (0, 1):
 # ## A head with a job in a real model
 #
 # The ring was made for two heads. Do heads have such jobs where nobody arranged it? The language model SmolLM2-135M has 30 layers of nine
-# heads, all counted from 0. It reads a list that begins again:
+# heads, all counted from 0. (Each three of them share keys and values.) It reads a list that begins again:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -464,20 +464,18 @@ for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eigh
 # They do, though what is left seems enough for "paper".
 
 # %% [markdown] id="real-own-bet"
-# Does every list need head 0? The one below, read twice, collapses without it. We guess that commas save it: each word then comes after
-# the same token, so the notes cannot tell the words apart.
+# Does every list need head 0? Put in one of yours. It is read twice, first by the whole model and then without the head. (A list that
+# the whole model does not copy either tells nothing about the head.)
 
 # %% id="real-own"
 my_list = "ship green stone night milk paper dog seven"
-mine = my_list.split()
-quiet = model.silenced((16, 0))  # (layer, head), 30 layers of nine
-for between in (" ", ", "):
-    read = 2 * f"{between.join(mine)}. " + between.join(mine[:2])
-    print(quiet.write(read, tokens=13).removeprefix(read))
+read = 2 * f"{my_list}. " + " ".join(my_list.split()[:2])
+for name, silent in (("no head", []), ("head 0", [(16, 0)])):
+    written = model.silenced(*silent).write(read, tokens=8)
+    print(f"{name} silent:{written.removeprefix(read)}")
 
 # %% [markdown] id="real-own-end"
-# They do here. Of ten such lists that we drew, one survives without commas, and four with them (in the whole model, six and
-# seven). Of ten lists of digits, all survive with commas. And yours?
+# Our list does. Can you find one that the whole model copies, and that survives without the head?
 
 # %% id="verify-lesson"
 verify_lesson("heads")

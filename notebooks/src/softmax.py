@@ -179,8 +179,8 @@ for name, loss in losses.items():
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*. We draw each race as a dot,
-# with its steps across, and the *last score* of the right token upwards:
+# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*, and look for one that is quick
+# from 12 but not wild from 0. Each race is a dot, with its steps across and the *last score* of the right token upwards. Here is 50:
 
 
 # %% id="size-box"
@@ -189,7 +189,7 @@ def from_both(loss, size=1):
 
 
 runs = {"cross-entropy": from_both("cross-entropy")}
-for size in []:  # your sizes, such as 50
+for size in [50]:  # yours to change
     runs[f"size {size:,}"] = from_both("squared error", size)
 figures.bet(runs, [0, 12])
 
@@ -198,7 +198,7 @@ figures.bet(runs, [0, 12])
 # a lead to undo when another token comes next.) **The bet:** with some size both dots of the squared error lie in the box.
 
 # %% [markdown] id="size-predict"
-# **Predict** whether there is such a size. Try some in the brackets `[]` above.
+# **Predict** whether there is such a size. Try some in the brackets above.
 
 # %% id="size-race" tags=["predicted"]
 for size in (3, 30, 10_000):

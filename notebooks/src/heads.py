@@ -125,8 +125,8 @@ figures.mixture_explorable()
 
 # %% [markdown] id="why-cut"
 # Only the colour of the place that leads. Say the place before leads with 0.6 to 0.4, and a linear map must tell the colour *after*. Its
-# score is the mixture if it likes blue, or the negative mixture if it likes red, up to a positive factor and a constant. "Red, blue" needs
-# the largest score:
+# score for blue less that for red is the mixture if it likes blue, or the negative mixture if it likes red, up to a positive factor and a
+# constant. "Red, blue" must score more than both pairs with red after:
 #
 # | before, after | mixture | likes blue | likes red |
 # |---|---|---|---|
@@ -144,8 +144,8 @@ figures.mixture_explorable()
 # $$D = w_{\mathrm{before}}\, r + w_{\mathrm{after}}\, b + c$$
 #
 # $c$ holds the rest, which stays as it is: the six other colours, the places and a bias. (With $e$ for the vector of blue,
-# $b = e\, W_V W_O\, u$, where $u$ is the difference of the two scores' columns in the last map.) As in the table, $D$ must be largest for
-# "red, blue":
+# $b = e\, W_V W_O\, u$, where $u$ is the difference of the two scores' columns in the last map.) As in the table, $D$ must be larger for
+# "red, blue" than for both others:
 #
 # $$\begin{aligned}
 # D(\mathrm{red}, \mathrm{blue}) - D(\mathrm{red}, \mathrm{red}) &= w_{\mathrm{after}}\, (b - r) > 0 \\

@@ -251,9 +251,9 @@ for name, model in (("32 heads", thin), (" 2 heads", two)):
     print(f"{name}: different favourite places of a head:", *different)
 
 # %% [markdown] id="thin-answer" tags=["answer"]
-# Where $q$ is positive, the largest key gets the most weight, and where it is negative, the smallest. So a head of one column has at most
-# two favourites in a ring, and cannot follow a neighbour around. Yet 32 of them together miss only two answers in a hundred: the linear
-# map reads all their mixtures. Sixteen heads of two columns miss none.
+# Where $q$ is positive, the largest key gets the most weight, and where it is negative, the smallest. So, ties apart, a head of one
+# column has at most two favourites in a ring, and cannot follow a neighbour around. Yet 32 of them, trained from this start, miss only
+# two answers in a hundred, perhaps because the linear map reads all their mixtures.
 
 # %% [markdown] id="at-once"
 # ## From the loop to a layer
@@ -441,8 +441,6 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # the eight, it still names more than half, on average.
 
 # %% [markdown] id="real-why"
-# Without the three together, our list goes wrong after "paper", too.
-#
 # How does it help to look one token back? Two heads seem to share the work (see Olsson et al., 2022):
 #
 # ```text
@@ -451,7 +449,7 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 #           └───────── 2 ─────────┘        2: a head of layer 17 looks for this note
 # ```
 #
-# If so, without head 0 the heads of layer 17 must give "paper" less weight:
+# If so, without head 0 the most that a head of layer 17 gives to "paper" must fall:
 
 # %% id="real-why-code"
 eight = [(16, head) for head in range(1, 9)]
@@ -461,7 +459,7 @@ for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eigh
     print(f"{name:10} silent: {most:.2f}", "#" * round(40 * most))
 
 # %% [markdown] id="real-why-still"
-# They do, though what is left seems enough for "paper".
+# It does. Yet the model still writes "paper", and we have not tested why.
 
 # %% [markdown] id="real-own-bet"
 # Does every list need head 0? Put in one of yours. It is read twice, first by the whole model and then without the head. (A list that

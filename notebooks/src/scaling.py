@@ -312,9 +312,9 @@ for title, divisor in (("without the root", 1), ("with the root", 8)):
 # | your bet | | | |
 
 # %% [markdown] id="by-d-k-move"
-# All steps have the size 3.2. (In the trial, at the width 64, no other size made the root faster.) If $r$ is small, a step moves the scores
-# too little: the divisor shortens the gradient, and then the change of the scores once more. If $r$ is large, scores lie far apart, and a
-# layer is sure before it has learnt anything, as in section {section}`slow`.
+# All steps have the size 3.2. (In the trial, at the width 64, none of the other seven made the root faster.) If $r$ is small, a step
+# moves the scores too little: the divisor shortens the gradient, and then the change of the scores once more. If $r$ is large, scores lie
+# far apart, and a layer is sure before it has learnt anything, as in section {section}`slow`.
 
 # %% [markdown] id="by-d-k-predict"
 # **Predict** which is slower at 1024, the divisor 8 or the divisor $d_k$, and at which width your bet comes closest to the root
@@ -337,7 +337,8 @@ figures.races({name: race(bet) for name, bet in bets.items()})
 # At 1024 the divisor $d_k$ takes 79 steps, 8 takes 28, and the root 3. Ours was 16, with $r$ of 1/2, 1 and 2, and takes 5, 4 and 7.
 #
 # Look up your own $r$. Up to $r = 1$ these widths hardly differ: about 20 steps at 1/8, 9 at 1/4, 5 at 1/2. Beyond 1, guests fall silent
-# and steps of 3.2 become too long. There $r$ alone does not decide: half the root has $r = 2$ at each width, and takes 59, 8 and 7 steps.
+# and steps of 3.2 become too long. There $r$ alone does not decide: half the root has $r = 2$ at each width, and takes 59
+# (one start was stopped at 100), 8 and 7 steps.
 
 # %% [markdown] id="by-d-k-verdict"
 # **Only multiples of the root have the same $r$ at all widths**, and the root itself keeps it at 1, where one step size served from 64 to
@@ -645,7 +646,7 @@ for d_k in (64, 256, 1024):
 
 # %% [markdown] id="plain-step-shorter"
 # With the constant 8, at 1024, steps are 16 times as long and leads 4 times as large. Let $\eta = 25.6 / \sqrt{d_k}$, so that steps too
-# grow only 4 times: the 28 steps become 11. The best single size there, 0.4, gives 9. That is still far from the 4 at the width 64.
+# grow only 4 times: the 28 steps become 11. The best of our eight sizes there, 0.4, gives 9. That is still far from the 4 at the width 64.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -189,7 +189,8 @@
       if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
-        line = line.replace(/<span class="c1">.*/, (said) => said.replace(/\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken
+        line = line.replace(/<span class="c1">.*/, (said) => said.replace(/# (?:\([^()<]{1,30}\)|[^\s<]+)|\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken, nor a # alone
+        if (code.closest(".output")) line = line.replace(/\[[^[\]<]{1,30}\]/g, '<span class="glued">$&</span>'); // nor a row of numbers
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
         return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable(LONG.test(line.replace(/<[^>]*>/g, ""))))}\n</span>`;
       });

@@ -312,7 +312,7 @@ class Sources:
             ("Used by", [_to(each) for each in self._used_by[label]]),
             ("Practised in", practised),
             ("Checked", [self._said(equation.checked)]),
-            ("In code", [f"`{label}`"]),
+            ("In code", [f'`show("{label}")` puts numbers in' if equation.kind != "transcribed" else f"`{label}`"]),
         ]
         return "\n\n".join(
             [

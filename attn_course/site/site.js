@@ -281,7 +281,12 @@
     for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .eq-part, .cell_input pre, .output pre")) sizes.observe(one);
   }
 
-  // ---- A formula that is a little too wide is set smaller, and columns where they have room then; what remains scrolls
+  // ---- A formula that is a little too wide is set smaller, and columns, closer together, where they have room then; what remains scrolls
+  function closer(text) {
+    const lines = text.split("\n"), rows = lines.filter((line) => / {2,}\S/.test(line));
+    const blank = (at) => rows.every((row) => (row[at] ?? " ") === " ");
+    return lines.map((line) => (rows.includes(line) ? [...line].filter((_, at) => !blank(at) || !blank(at + 1)).join("") : line)).join("\n");
+  }
   function fitWidths() {
     const fitted = new WeakMap(), sizes = new ResizeObserver((changed) => {
       for (const { target, contentRect: { width } } of changed) {
@@ -289,6 +294,7 @@
         fitted.set(target, width);
         for (const part of target.querySelectorAll(".eq-part, .columns")) {
           part.style.fontSize = "";
+          if (part.matches(".columns") && part.scrollWidth > part.clientWidth) part.textContent = closer(part.textContent);
           const { fontSize, paddingLeft, paddingRight } = getComputedStyle(part), around = parseFloat(paddingLeft) + parseFloat(paddingRight);
           const share = (part.clientWidth - around) / (part.scrollWidth - around);
           if (share < 1 && (share > 0.8 || part.matches(".eq-part"))) part.style.fontSize = `${Math.max(0.8, share) * parseFloat(fontSize)}px`;

@@ -107,7 +107,7 @@ def test_feedback_says_everything_about_every_task(graded):
         said = ((pages.typeset(part) if "\\" in part else part) if at % 2 else pages.mathematics(part) for at, part in enumerate(hint))
         assert (Reader("".join(said)).text in text) == failed
     assert r"\ln" not in re.sub(r"(?s)Your answer.*?(?=Eq\. )", "", text)
-    counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ passed")]
+    counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ Passed")]
     assert counts == [2 * (len(tasks) - 2), len(tasks) - 2, 1]  # as the diagnosis, and as the answer that stands below it
     assert text.count("Your answer") == len(tasks) - 2
     assert text.rindex("✗ not right") < text.index("✓ passed"), "what is left to do comes first"

@@ -100,7 +100,7 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
-BESIDE = {"break": ", a game", "viewer": ": a real model, head by head"}
+BESIDE = {"break": ", a game", "viewer": " of a real model"}
 LOOKS = "looks-card"  # the cell of the first picture
 PARTS = {  # of the course: the lesson that it begins with, its name, and what one can do after it
     "start": ("One head", "Compute a head by hand, write it in a few lines, find the mistake in somebody else's, derive its gradients."),

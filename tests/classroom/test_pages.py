@@ -110,7 +110,7 @@ def test_feedback_says_everything_about_every_task(graded):
     counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ Passed")]
     assert counts == [2 * (len(tasks) - 2), len(tasks) - 2, 1]  # as the diagnosis, and as the answer that stands below it
     assert text.count("Your answer") == len(tasks) - 2
-    assert text.rindex("✗ not right") < text.index("✓ passed"), "what is left to do comes first"
+    assert text.rindex("✗ not right") < text.index("✓ Passed"), "what is left to do comes first"
 
 
 def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?:(?:Eq\.|task|Task)\s?)?\(?(\d+\.\d+)\)?")  # as messag
 
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> its number and short title, and its name if that is longer."""
+"""labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> number, short title and longer name."""
 _IN_USE: ContextVar[Tables | None] = ContextVar("_IN_USE", default=None)
 
 

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?:(?:Eq\.|task|Task)\s?)?\(?(\d+\.\d+)\)?")  # as messag
 
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> its number and short title."""
+"""labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> number, short title and longer name."""
 _IN_USE: ContextVar[Tables | None] = ContextVar("_IN_USE", default=None)
 
 
@@ -101,6 +101,12 @@ def lesson_number(slug: str | None) -> str:
     """Return the number of a lesson as people read it, "2"; the slug itself while it has none."""
     number = tables()["slugs"].get(str(slug), {}).get("number")
     return str(slug) if number is None else str(number)
+
+
+def lesson_called(slug: str) -> str:
+    """Return the number and name of a lesson, "9 Multi-head attention"; the slug itself while it has none."""
+    number = lesson_number(slug)
+    return f"{number} {tables()['slugs'][slug].get('name', title(slug))}" if number.isdigit() else number
 
 
 def task_number(task: str) -> str:

@@ -28,6 +28,7 @@ _KEY_ROLE = re.compile(r"\{key\}`([^`\n]*)`")
 _BROKEN_ROLE = re.compile(r"\{(?:eq|key|task|lesson|section)\}`[^`]*$")  # begun on a line, and not ended on it
 _DEEPER = re.compile(r"^# ## Deeper: .*?(?=^# ## Sources|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
+_TITLE = re.compile(r"^# # \{lesson\}`\w+` ([^:\n]+)", re.MULTILINE)  # up to its colon
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
 _ASKED = re.compile(r'\basked(?:_formula|_cell)?\(\s*"([^"]+)"')
@@ -114,7 +115,10 @@ def numbering(root: Path) -> Numbering:
     keys: dict[str, str] = {}
     for lesson in series(root):
         text = read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or ""
+        heading = _TITLE.search(text)
         tables["slugs"][lesson.slug] = {"number": lesson.number, "title": lesson.title}
+        if heading and heading[1] != lesson.title:
+            tables["slugs"][lesson.slug]["name"] = heading[1]
         labels = _declared(root, lesson, "equations", _REGISTERED) if lesson.planned else _LABEL.findall(text)
         tasks = order_of(root, lesson.slug)
         if tasks is None:

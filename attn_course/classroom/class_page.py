@@ -11,7 +11,7 @@ from attn_course.classroom.feedback import SIGNS
 from attn_course.classroom.hand_ins import Class
 from attn_course.classroom.marks import Marked, percent, points_of, remarks, status_of
 from attn_course.classroom.pages import page
-from attn_course.numbers import counted, lesson_number, place, task_number, title
+from attn_course.numbers import counted, lesson_called, lesson_number, place, task_number
 
 _FEW = 20  # students: the grid shows the marks of fewer at a glance
 _URGENCY = ("not judged", "note", "late", "decision", "duplicate", "not asked for", "missing")
@@ -26,10 +26,11 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any],
     places = {id(each): name for name, each in pages.items()}
     tasks, made = hardest(marked), mistakes(marked)
     grid = _grid(about["lessons"], counting, places)
+    lessons = lesson_called(about["lessons"][0]) if len(about["lessons"]) == 1 else f"lessons\N{NO-BREAK SPACE}{runs(about['lessons'])}"
     shares = [percent(*points_of(list(own))) for _, own in groupby(counting, key=lambda each: each.student)]
     return page(
         "class.html",
-        title=f"Class report: chapter{'s' * (len(about['lessons']) > 1)}\N{NO-BREAK SPACE}{runs(about['lessons'])}",
+        title=f"Class report: {lessons}",
         n_students=len(found.students),
         n_graded=sum(each.status == "graded" for each in marked),
         median=f"{median(shares):.0f} %" if shares else "–",
@@ -126,17 +127,12 @@ def _grid(lessons: Sequence[str], counting: Sequence[Marked], names: Mapping[int
         right += [(sum(verdicts[n].passed for verdicts in judged), len(judged)) for n in range(len(tasks))]
     seen = {word for row in rows for word, *_ in row["cells"]}
     return {
-        "chapters": [(_called(lesson), tasks) for lesson, tasks in chapters],
+        "chapters": [(lesson_called(lesson), tasks) for lesson, tasks in chapters],
         "starts": [0, *accumulate(len(tasks) for _, tasks in chapters)],
         "rows": rows,
         "right": right,
         "legend": [said for word, said in SIGNS.items() if word in seen] + ["– nothing handed in"] * ("missing" in seen),
     }
-
-
-def _called(lesson: str) -> str:
-    number = lesson_number(lesson)
-    return f"{number} {title(lesson)}" if number.isdigit() else number
 
 
 def _strip(shares: Sequence[float]) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from attn_course.classroom.marks import Marked, remarks, status_of
 from attn_course.classroom.pages import page
-from attn_course.numbers import cite, lesson_number, title
+from attn_course.numbers import cite, lesson_called
 from attn_course.tasks.core import Verdict
 
 SIGNS = {
@@ -22,8 +22,7 @@ def feedback_page(marked: Marked, site: str = "") -> str:
     return page(
         "feedback.html",
         title=f"{marked.assignment or marked.notebook}: feedback for {marked.who}",
-        chapter=f"chapter {lesson_number(marked.lesson)}" if marked.lesson is not None else "no chapter of the course",
-        heading=title(marked.lesson) if marked.lesson and lesson_number(marked.lesson).isdigit() else marked.assignment or marked.notebook,
+        heading=lesson_called(marked.lesson) if marked.lesson is not None else marked.assignment or marked.notebook,
         site=site.rstrip("/"),
         marked=marked,
         remarks=remarks(marked),

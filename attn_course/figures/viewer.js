@@ -89,14 +89,15 @@ function start(root) {
       paint(image, head, side(), Math.floor(head / headCount) * step, (head % headCount) * step, 0.002);
     }
     put();
-    heads.style.maxWidth = `${80 * layerCount}px`;
+    heads.style.setProperty("--layers", layerCount);
   }
   function frame(mark, left, top, width, height) {
     const share = (number) => `${100 * number}%`;
     Object.assign(mark.style, { left: share(left), top: share(top), width: share(width), height: share(height) });
   }
-  function keepInSight(box, { offsetTop: top, offsetHeight: height }) {
+  function keepInSight(box, { offsetTop: top, offsetHeight: height, offsetLeft: left, offsetWidth: width }) {
     if (top < box.scrollTop || top + height > box.scrollTop + box.clientHeight) box.scrollTop = top - (box.clientHeight - height) / 2;
+    if (left < box.scrollLeft || left + 2 * width > box.scrollLeft + box.clientWidth) box.scrollLeft = left - (box.clientWidth - width) / 2;
   }
 
   // ---- Words
@@ -113,7 +114,7 @@ function start(root) {
     const some = (all, step) => all.map((name, n) => element("span", {}, n % step ? "" : `${name}`));
     heads.querySelector(".view-top").replaceChildren(...some(DATA.layers, 5));
     heads.querySelector(".view-side").replaceChildren(...some(DATA.heads, 4));
-    const heading = ["key", "weight", ...(text.norms ? ["norm", "brings"] : [])];
+    const heading = ["key (position)", "weight", ...(text.norms ? ["norm", "brings"] : [])];
     one(".view-row thead tr").replaceChildren(...heading.map((words) => element("th", { scope: "col" }, words)));
     for (const valued of root.querySelectorAll("[data-shade], [data-valued]")) valued.hidden = !text.norms;
     if (!text.norms) at.brought = 0;
@@ -173,6 +174,7 @@ function start(root) {
     const frameHead = (mark, head) =>
       frame(mark, (Math.floor(head / headCount) * step) / wide, ((head % headCount) * step) / high, side() / wide, side() / high);
     frameHead(heads.querySelector(".view-cell"), place());
+    keepInSight(heads, heads.querySelector(".view-cell"));
     heads.querySelectorAll(".view-best").forEach((mark, nth) => {
       mark.hidden = !weight(order[nth], at.query, at.key);
       frameHead(mark, order[nth]);

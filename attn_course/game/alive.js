@@ -143,7 +143,7 @@ const start = (root) => {
   const life = LIFE, values = structuredClone(life.values);
   const all = (what) => root.querySelectorAll(what), find = (name) => root.querySelector(`.alv-${name}`), on = (what, then) => root.addEventListener(what, then);
   const formulas = find("formula"), some = find("some"), how = find("how");
-  formulas.innerHTML = life.forms.map(({ math }) => `<div>${typeset(math).replaceAll("/math>", "/math> ")}</div>`).join("");
+  formulas.innerHTML = life.forms.map(({ math }) => `<div>${typeset(math).replace(/<math.*?\/math>/g, "<span>$&</span> ")}</div>`).join("");
   for (const sign of formulas.querySelectorAll("math > mo:not(:first-child)")) if (/[=≈≤≥]/.test(sign.textContent)) { // a line may end before it
     const line = sign.parentNode, rest = line.cloneNode();
     while (sign.nextSibling) rest.append(sign.nextSibling);

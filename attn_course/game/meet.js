@@ -159,7 +159,7 @@ function meetMission(desk) {
     tools: [
       met ? [desk.task + 1 < TRIALS.length ? "Go on" : "Done", on, { class: "brk-main" }] : hint(desk),
       restart(desk),
-      ["Skip to the levels", () => startLevel(desk, 0)],
+      ["Skip to the levels", () => startLevel(desk, 0), { class: "brk-skip" }],
     ],
   };
 }

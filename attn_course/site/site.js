@@ -189,7 +189,8 @@
       if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
-        line = line.replace(/<span class="c1">.*/, (said) => said.replace(/\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken
+        line = line.replace(/<span class="c1">.*/, (said) => said.replace(/# (?:\([^()<]{1,30}\)|[^\s<]+)|\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken, nor a # alone
+        if (code.closest(".output")) line = line.replace(/\[[^[\]<]{1,30}\]/g, '<span class="glued">$&</span>'); // nor a row of numbers
         const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
         return `<span class="code-line${line.trim() ? "" : " empty"}" style="--inside:${inside}ch">${line.replace(/[^<>]+(?=<|$)/g, breakable(LONG.test(line.replace(/<[^>]*>/g, ""))))}\n</span>`;
       });
@@ -280,7 +281,12 @@
     for (const one of document.querySelectorAll(".attn-frame, .attn-plot, .eq-part, .cell_input pre, .output pre")) sizes.observe(one);
   }
 
-  // ---- A formula that is a little too wide is set smaller, and columns where they have room then; what remains scrolls
+  // ---- A formula that is a little too wide is set smaller, and columns, closer together, where they have room then; what remains scrolls
+  function closer(text) {
+    const lines = text.split("\n"), rows = lines.filter((line) => / {2,}\S/.test(line));
+    const blank = (at) => rows.every((row) => (row[at] ?? " ") === " ");
+    return lines.map((line) => (rows.includes(line) ? [...line].filter((_, at) => !blank(at) || !blank(at + 1)).join("") : line)).join("\n");
+  }
   function fitWidths() {
     const fitted = new WeakMap(), sizes = new ResizeObserver((changed) => {
       for (const { target, contentRect: { width } } of changed) {
@@ -288,6 +294,7 @@
         fitted.set(target, width);
         for (const part of target.querySelectorAll(".eq-part, .columns")) {
           part.style.fontSize = "";
+          if (part.matches(".columns") && part.scrollWidth > part.clientWidth) part.textContent = closer(part.textContent);
           const { fontSize, paddingLeft, paddingRight } = getComputedStyle(part), around = parseFloat(paddingLeft) + parseFloat(paddingRight);
           const share = (part.clientWidth - around) / (part.scrollWidth - around);
           if (share < 1 && (share > 0.8 || part.matches(".eq-part"))) part.style.fontSize = `${Math.max(0.8, share) * parseFloat(fontSize)}px`;

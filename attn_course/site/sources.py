@@ -100,7 +100,7 @@ OTHERS = {
     "break": "Break the machine",
     "viewer": "Attention viewer",
 }
-BESIDE = {"break": ", a game", "viewer": ": a real model, head by head"}
+BESIDE = {"break": ", a game", "viewer": " of a real model"}
 LOOKS = "looks-card"  # the cell of the first picture
 PARTS = {  # of the course: the lesson that it begins with, its name, and what one can do after it
     "start": ("One head", "Compute a head by hand, write it in a few lines, find the mistake in somebody else's, derive its gradients."),
@@ -312,7 +312,7 @@ class Sources:
             ("Used by", [_to(each) for each in self._used_by[label]]),
             ("Practised in", practised),
             ("Checked", [self._said(equation.checked)]),
-            ("In code", [f"`{label}`"]),
+            ("In code", [f'`show("{label}")` puts numbers in' if equation.kind != "transcribed" else f"`{label}`"]),
         ]
         return "\n\n".join(
             [

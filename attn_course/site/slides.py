@@ -378,8 +378,8 @@ class Deck:
                 return block(latex, self._typeset, {})
             parts = pieces(TAG.sub("", latex).strip())
             style = r"\displaystyle " * parts[0].startswith(r"\displaystyle")
-            set_ = [self._typeset(style + part.removeprefix(style), display=options["display_mode"], small=small) for part in parts]
-            return "\N{EM SPACE}".join(set_) + END * (len(latex) <= BOUND)
+            made = [self._typeset(style + part.removeprefix(style), display=options["display_mode"], small=small) for part in parts]
+            return "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE} ".join(made) + END * (len(latex) <= BOUND)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)

@@ -346,7 +346,7 @@ class Deck:
         return _with_subject(self._lead, self._paragraph) if LOOSE.match(self._lead) else self._lead
 
     def _program(self, code: str) -> None:
-        """Code below what leads to it, in as few slides as it needs; what goes on there says so, and has its class or function above it, in grey."""
+        """Code below what leads to it, in as few slides as it needs; one that goes on says so, its class or function above it in grey."""
         whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
         lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
         lead = next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), "")
@@ -405,7 +405,8 @@ class Deck:
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         heading = self.html(slide.heading)[3:-5]
-        part = f'<p class="part">{heading}</p>' * bool(slide.title and heading not in slide.title) if slide is not self.slides[0] else '<p class="part">Own attention</p>'
+        below = "Own attention" if slide is self.slides[0] else heading * (heading not in (slide.title or heading))
+        part = f'<p class="part">{below}</p>' * bool(below)
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'

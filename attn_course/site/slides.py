@@ -379,7 +379,7 @@ class Deck:
             parts = pieces(TAG.sub("", latex).strip())
             style = r"\displaystyle " * parts[0].startswith(r"\displaystyle")
             made = [self._typeset(style + part.removeprefix(style), display=options["display_mode"], small=small) for part in parts]
-            return "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE} ".join(made) + END * (len(latex) <= BOUND)
+            return " ".join(made) + END * (len(latex) <= BOUND)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)

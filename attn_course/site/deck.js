@@ -1,6 +1,6 @@
 // Words have one size, and a larger one where a sentence stands alone. What has no room has smaller print, then it is drawn smaller as a whole, down to 0.73, below which it scrolls.
 // What came out of a question has its room before it is seen. And again whenever a card changes, which makes nothing larger.
-const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.6, MARGIN = 24, BROKEN = 0.9, SMALL = 0.7, GAP = 14, BOTTOM = 720 - 42;
+const LEAST = 0.73, MOST = 1.4, NUMBERS = 1.05, MARGIN = 24, BROKEN = 0.9, SMALL = 0.7, GAP = 14, BOTTOM = 720 - 42;
 function narrow(eq) { // a long equation is drawn smaller than its words and its number; one that is much too long has its parts below each other
   const body = eq.querySelector(".eq-body"), number = eq.querySelector(".eq-number");
   const room = eq.clientWidth - (number ? number.offsetWidth + 32 : 0);

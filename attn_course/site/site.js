@@ -245,7 +245,7 @@
 
   // ---- On paper the title stands at the head of each page
   const foot = document.createElement("style");
-  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*|^Own attention$/, ""))}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }`;
+  foot.textContent = `@page { @top-left { content: ${JSON.stringify(document.title.replace(/ — .*|^Own attention$/, ""))}; } @bottom-left { content: ${JSON.stringify(location.protocol === "https:" ? location.href.replace(/#.*/, "") : "")}; } } @page :first { @top-left { content: none; } } @page sheet { @top-left { content: none; } }`;
   document.head.append(foot);
 
   // ---- The first page leads back to the lesson that was read last

@@ -28,7 +28,7 @@ from attn_course.figures.explorable import unpacked
 from attn_course.game.alive import card, life_of
 from attn_course.game.living import StaysStill
 from attn_course.game.sides import keys_of, values_of
-from attn_course.site.formulas import Typesetter, block
+from attn_course.site.formulas import Typesetter, block, pieces
 from attn_course.site.sources import IN_MARKDOWN
 
 HERE = Path(__file__).parent
@@ -58,7 +58,6 @@ CLAUSE = re.compile(r"[:;] |, (?:so|and|but) ")  # behind which a claim goes on
 ASKS = re.compile(r"<p class=['\"]attn-title['\"]>(.*?)</p>")
 BOLD = re.compile(r"\*\*([^*?]+ (?:is|are) [^*?]+)\*\*")  # in prose it is the claim of the equation that follows
 MARKUP = re.compile(r"<[^>]*>")
-COLON = re.compile(r":((?:</span>)?)</p>\Z")
 ROOT = re.compile(r"<svg[^>]*\bpreserveAspectRatio=.*?</svg>", re.DOTALL)  # which KaTeX draws in a formula
 ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
 WORDS_A_MINUTE = 130  # spoken
@@ -199,9 +198,7 @@ class Deck:
         slide = Slide(kind, self._heading, self._section, title, list(shown))
         if lead.endswith(":") and not LOOSE.match(lead) and not SHOWS.match(SENTENCE.split(lead)[-1]):
             words = self.html(re.sub(r"\ASo (.)", lambda found: found[1].upper(), lead))
-            if kind == "picture" and not title and (named := _named(words)):
-                slide.title, lead = named, ""
-            elif slide.tall + _tall(words) <= slide.room:
+            if slide.tall + _tall(words) <= slide.room:
                 slide.shown.insert(0, words)
         if not slide.shown[len(shown) :]:
             slide.said += [lead] * bool(lead)
@@ -349,15 +346,14 @@ class Deck:
         return _with_subject(self._lead, self._paragraph) if LOOSE.match(self._lead) else self._lead
 
     def _program(self, code: str) -> None:
-        """Code below what leads to it, in as few slides as it needs; what goes on there has its class or function above it, in grey."""
+        """Code below what leads to it, in as few slides as it needs; one that goes on says so, its class or function above it in grey."""
         whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
         lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
-        title = _named(lead)
-        lead = "" if title else next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), "")
-        for part in _parts(code, ROOM - _tall(lead)):
+        lead = next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), "")
+        for at, part in enumerate(_parts(code, ROOM - _tall(lead))):
             inside = len(part) - len(part.lstrip(" "))
             again = [found[0] for found in HEAD.finditer(before) if len(found[1]) < inside][-1:]
-            self._add("picture", lead, _program(part, *again), title=title)
+            self._add("picture", lead, _program(part, *again), title=f"{self.html(self._heading)[3:-5]}, continued" * bool(at))
             lead, before = "", f"{before}\n{part}"
 
     def _predicted(self, cell: dict[str, Any], claim: str, shown: list[str], pictures: list[str]) -> None:
@@ -380,7 +376,10 @@ class Deck:
         def formula(latex: str, options: dict[str, Any]) -> str:
             if options["display_mode"] and not small:
                 return block(latex, self._typeset, {})
-            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small) + END * (len(latex) <= BOUND)
+            parts = pieces(TAG.sub("", latex).strip())
+            style = r"\displaystyle " * parts[0].startswith(r"\displaystyle")
+            made = [self._typeset(style + part.removeprefix(style), display=options["display_mode"], small=small) for part in parts]
+            return " ".join(made) + END * (len(latex) <= BOUND)
 
         reader = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
         reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
@@ -406,7 +405,8 @@ class Deck:
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         heading = self.html(slide.heading)[3:-5]
-        part = f'<p class="part">{heading}</p>' * bool(slide.title)
+        below = "Own attention" if slide is self.slides[0] else heading * (heading not in (slide.title or heading))
+        part = f'<p class="part">{below}</p>' * bool(below)
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'
@@ -643,13 +643,6 @@ def _filled(code: str, most: int) -> list[str]:
 
 def _high(code: str) -> int:
     return _tall(_pre(code))
-
-
-def _named(words: str) -> str:
-    """What leads to a picture as its title, if it is one sentence that is short enough."""
-    said = COLON.sub(r"\1", words.strip().removeprefix("<p>"))
-    letters = _read_out(said)
-    return said if 0 < len(letters) <= NAMED and not SENTENCE.search(letters) else ""
 
 
 def _tall(html: str) -> int:

@@ -231,7 +231,7 @@ class Sources:
 
     # ---- Notebooks
     def _book(self, unit: Unit, book: dict[str, Any]) -> dict[str, Any]:
-        said_live = False
+        told = False
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
@@ -249,9 +249,10 @@ class Sources:
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
             tags = cell["metadata"].get("tags", [])
-            if not said_live and "live" in tags and "predicted" not in tags and not cell["outputs"] and SHOWN_THERE.search("".join(cell["source"])):
+            shows = "live" in tags and "predicted" not in tags and not cell["outputs"] and SHOWN_THERE.search("".join(cell["source"]))
+            if shows and not told:
                 cell["outputs"].append({"output_type": "display_data", "data": {"text/html": LIVE}, "metadata": {}})
-                said_live = True
+                told = True  # once in a lesson
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         for before, cell in pairwise(book["cells"]):
             shown = ALIVE.search("".join(cell["source"]))

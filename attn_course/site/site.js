@@ -186,7 +186,7 @@
   const breakable = (long) => (text) => text.replace(long ? /[.(,[/](?=[a-z_]|$)/gi : /[.(,[/](?=[a-z_])/gi, "$&<wbr>"); // where a name may go on in the next line
   function wrapCode() {
     for (const code of document.querySelectorAll(".cell_input pre, .output pre")) {
-      if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S|##$/m.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
+      if (code.closest(".output") && /\S {2,}\S.*\n.*\S {2,}\S/.test(code.textContent)) { code.classList.add("columns"); continue; } // which scroll
       const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
         line = line.replace(/<span class="o">-<\/span><span[^>]*>[^<]*<\/span>/g, '<span class="glued">$&</span>'); // a sign stays with its number
         line = line.replace(/<span class="c1">.*/, (said) => said.replace(/\([^()<]{1,30}\)/g, '<span class="glued">$&</span>')); // nor is a shape broken

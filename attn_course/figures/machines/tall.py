@@ -67,8 +67,8 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
     def name(part: str, area: Area, *lines: str, below: float = 0) -> None:
         """Write at the right of a matrix what it is called, and its shape, so far apart that an arrow goes between them."""
         for place, line in enumerate(lines):
-            y = area.y + below + 5 + 22 * (place - (len(lines) - 1) / 2)
-            drawing.text((area.right[0] + 8, y), line, anchor="start", lit=on(part), symbol=True)
+            y = area.y + below + 5 + 24 * (place - (len(lines) - 1) / 2)
+            drawing.text((area.right[0] + 10, y), line, anchor="start", lit=on(part), symbol=True)
 
     def arrow(parts: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
         """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way.
@@ -101,9 +101,9 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
 
     before = scores = matrix("scores", 340, length, read, role="scores")
     left = "scores"
-    name("scores", scores, "" if backwards else "QK^T", f"{asked} × {answering}", below=30)
+    name("scores", scores, *([] if backwards else ["QK^T"]), f"{asked} × {answering}", below=41 if backwards else 29)
     if backwards:  # a root stands about its place
-        drawing.text((scores.right[0] + 36, 364), "dS/√d_k", lit=on("scores"), symbol=True)
+        drawing.text((scores.right[0] + 38, 361), "dS/√d_k", lit=on("scores"), symbol=True)
     arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left, by="K", meets=(LANES["query"][1], 305))
     arrow("scores", made["key"].bottom, (LANES["key"][1], 340), scores.right, by="Q", meets=(LANES["key"][1], 305))
     for part, text in (("scale", "÷ √d_k"), ("mask", "mask"), ("softmax", "softmax")):

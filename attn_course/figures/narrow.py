@@ -57,6 +57,7 @@ def _stack(figure: Figure, panels: Sequence[Axes], rows: int, columns: int) -> N
 def _can_be_read(figure: Figure, panels: Sequence[Axes]) -> bool:
     if any(side < least * figure.dpi for panel in panels for side, least in zip(panel.bbox.size, LEAST_PANEL, strict=True)):
         return False
+    figure.draw_without_rendering()  # a legend finds its place as it is drawn
     words = [text for text in _words(figure) if text.get_rotation() % 90 == 0]  # the others lean on each other
     boxes = [text.get_window_extent().padded(-1) for text in words]
     whole = all(box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0 and box.y1 <= figure.bbox.height for box in boxes)

@@ -135,7 +135,7 @@ const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt
 // A table has as many decimals everywhere as where it has most, but for what is 0.
 const evened = (markup) => {
   const digits = Math.min(3, Math.max(0, ...[...markup.matchAll(/>−?\d+\.(\d+)<\/td>/g)].map((found) => found[1].length)));
-  return markup.replace(/>(−?)(\d+(?:\.\d+)?)<\/td>/g, (all, sign, size) => (+size && (size.split(".")[1] ?? "").length < digits ? `>${sign}${(+size).toFixed(digits)}</td>` : all));
+  return markup.replace(/>(−?)(\d+(?:\.\d+)?)<\/td>/g, (all, sign, size) => `>${sign && "<i>−</i>"}${+size && (size.split(".")[1] ?? "").length < digits ? (+size).toFixed(digits) : size}</td>`);
 };
 const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${evened(rows.map((row) => `<tr>${row.join("")}</tr>`).join(""))}</tbody></table>`;
 const start = (root) => {

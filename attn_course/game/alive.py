@@ -34,7 +34,7 @@ SHORT = 36  # characters of a side that stands above its table, if it is one lin
 SCRIPT = re.compile(r"(?<=\b[A-Za-z])([_^])(\w+)")  # in words: the rows of W_O, Q^T K
 CONTROLS = """<p class="attn-title">{title}</p>
 <div class="alv-top">
-<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{printed} Try a mistake:<i></i>{mistakes}</div>
+<div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{printed}<i>Try a mistake:</i>{mistakes}</div>
 <div class="alv-now"><p class="alv-named"></p><div class="alv-formula"></div>
 <div class="alv-said"><p class="alv-verdict" role="status"></p>
 <div class="attn-buttons"><button type="button" class="alv-some">Show such numbers</button>

@@ -60,7 +60,7 @@ ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile
 A_LINE_OR_TWO = 160
 ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
 SHOWN_THERE = re.compile(r"\bprint\(|^ *figures\.", re.MULTILINE)  # by a cell whose output depends on the machine
-LIVE = '<small class="live">What comes out depends on the machine: run it in your notebook.</small>'
+LIVE = '<small class="live">What comes out of this cell and its like depends on the machine: run them in your notebook.</small>'
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
 IN_WORDS = "<details><summary>Figure in words</summary>"
@@ -231,6 +231,7 @@ class Sources:
 
     # ---- Notebooks
     def _book(self, unit: Unit, book: dict[str, Any]) -> dict[str, Any]:
+        told = False
         for cell in book["cells"]:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
@@ -248,8 +249,10 @@ class Sources:
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
             tags = cell["metadata"].get("tags", [])
-            if "live" in tags and "predicted" not in tags and not cell["outputs"] and SHOWN_THERE.search("".join(cell["source"])):
+            shows = "live" in tags and "predicted" not in tags and not cell["outputs"] and SHOWN_THERE.search("".join(cell["source"]))
+            if shows and not told:
                 cell["outputs"].append({"output_type": "display_data", "data": {"text/html": LIVE}, "metadata": {}})
+                told = True  # once in a lesson
         book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         for before, cell in pairwise(book["cells"]):
             shown = ALIVE.search("".join(cell["source"]))

@@ -414,7 +414,7 @@ back = p[:, :, t, t - 1].mean(axis=-1)  # (30, 9)
 for number in np.argsort(-back, axis=None)[:6]:
     layer, head = divmod(int(number), 9)
     weight = back[layer, head]
-    print(f"layer {layer:2}, head {head}: {weight:.2f}", "#" * round(40 * weight))
+    print(f"layer {layer:2}, head {head}: {weight:.2f}", "#" * round(20 * weight))
 
 # %% [markdown] id="real-hold"
 # Four heads stand out. But weights only show where a head looks, so we silence the first of them.
@@ -456,7 +456,7 @@ eight = [(16, head) for head in range(1, 9)]
 for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eight)):
     to_paper = model.silenced(*silent).maps(words)[17, :, -1, 2]  # (9,)
     most = to_paper.max()  # that any of the nine gives
-    print(f"{name:10} silent: {most:.2f}", "#" * round(40 * most))
+    print(f"{name:10} silent: {most:.2f}", "#" * round(20 * most))
 
 # %% [markdown] id="real-why-still"
 # It does. Yet the model still writes "paper", and we have not tested why.

@@ -23,7 +23,7 @@ tokens = model.tokens(text)
 head = model.maps(text)[13, 8]  # layer 13, head 8, both counted from 0
 it = tokens.index(" it")  # the model's token includes the space before the word
 for token, share in zip(tokens, head[it], strict=True):
-    print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
+    print(f"{token.strip():8} {share:.2f} {'#' * round(20 * share)}")
 
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model learned from texts. Is "cat"

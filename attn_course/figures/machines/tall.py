@@ -64,10 +64,11 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
     def matrix(part: str, y: float, rows: int, columns: int, x: float = SPINE, role: str | None = None) -> Area:
         return drawing.matrix((x, y), rows, columns, cell=10, role=role, lit=on(part))
 
-    def name(part: str, area: Area, *lines: str, left: bool = False) -> None:
-        x, anchor = (area.left[0] - 8, "end") if left else (area.right[0] + 8, "start")
+    def name(part: str, area: Area, *lines: str, below: float = 0) -> None:
+        """Write at the right of a matrix what it is called, and its shape, so far apart that an arrow goes between them."""
         for place, line in enumerate(lines):
-            drawing.text((x, area.y + 5 + 19 * (place - (len(lines) - 1) / 2)), line, anchor=anchor, lit=on(part), symbol=True)
+            y = area.y + below + 5 + 24 * (place - (len(lines) - 1) / 2)
+            drawing.text((area.right[0] + 10, y), line, anchor="start", lit=on(part), symbol=True)
 
     def arrow(parts: str, *points: Point, by: str = "", meets: Point = (0.0, 0.0)) -> None:
         """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way.
@@ -100,8 +101,9 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
 
     before = scores = matrix("scores", 340, length, read, role="scores")
     left = "scores"
-    drawing.text((SPINE, 312), "dS/√d_k" if backwards else "QK^T", lit=on("scores"), symbol=True)
-    drawing.text((scores.right[0] + 8, 365), f"{asked} × {answering}", anchor="start", lit=on("scores"), symbol=True)
+    name("scores", scores, *([] if backwards else ["QK^T"]), f"{asked} × {answering}", below=41 if backwards else 29)
+    if backwards:  # a root stands about its place
+        drawing.text((scores.right[0] + 38, 361), "dS/√d_k", lit=on("scores"), symbol=True)
     arrow("scores", made["query"].bottom, (LANES["query"][1], 340), scores.left, by="K", meets=(LANES["query"][1], 305))
     arrow("scores", made["key"].bottom, (LANES["key"][1], 340), scores.right, by="Q", meets=(LANES["key"][1], 305))
     for part, text in (("scale", "÷ √d_k"), ("mask", "mask"), ("softmax", "softmax")):
@@ -117,7 +119,7 @@ def _draw(drawing: Diagram, on: Callable[[str], bool], *, two_inputs: bool, back
     name("weights", weights, f"{gradient}P", f"{asked} × {answering}")
     arrow("softmax weights", before.bottom, weights.top, by="P", meets=(SPINE, (before.bottom[1] + weights.top[1]) / 2))
     output = matrix("output", at("output"), length, d_v, role="output")
-    name("output", output, "dZ" if backwards else "PV", f"{asked} × d_v", left=True)
+    name("output", output, "dZ" if backwards else "PV", f"{asked} × d_v")
     arrow("weights output", weights.bottom, output.top, by="V", meets=(SPINE, (weights.bottom[1] + output.top[1]) / 2))
     lane = LANES["value"][1]
     arrow("output", made["value"].bottom, (lane, output.y), output.right, by="P", meets=(lane, (output.y + 250) / 2))

@@ -124,8 +124,9 @@ def silenced(good: Mapping[str, ArrayLike]) -> None:
     with picture(title="Without head 0 of layer 16, the model no longer repeats", alt=alt, height=3.3) as (ax,):
         for row, each in enumerate(rows.values()):
             ax.barh(row, each.mean(), 0.7, color=WEIGHTS, alpha=0.45)
-            ax.plot(each, row + np.linspace(0.22, -0.22, len(each)), "o", color=INK, markersize=4.5, clip_on=False)
-            ax.annotate(f"{each.mean():.0f} %", (each.max(), row), (9, 0), textcoords="offset points", va="center")
+            near = np.diff(each, append=np.inf) < 1.2  # a dot that would hide the next one stands below it
+            ax.plot(each, row + 0.1 + 0.17 * near, "o", color=INK, markersize=4, clip_on=False)
+            ax.annotate(f"{each.mean():.0f} %", (each.mean(), row - 0.19), (5, 0), textcoords="offset points", va="center")
         ax.set_yticks(range(len(rows)), [textwrap.fill(name, 18) for name in rows])
         ax.set(xlim=(0, 100), ylim=(len(rows) - 0.5, -0.5), xlabel="tokens named right, in percent", ylabel="silent")
         ax.grid(visible=True, axis="x")

@@ -76,22 +76,19 @@ def bet(runs: Mapping[str, ArrayLike], leads: ArrayLike, most: int = 7) -> None:
     said = "; ".join(f"{name}: " + ", ".join(f"{steps:,.0f} to {last:,.2f}" for steps, last in chain) for name, chain in chains.items())
     title = f"All dots in the box: {kept}"
     alt = f"Steps and last score of the right token, from the leads {listed(begun, 0)}: {said}. In the box, at most {most} each: {kept}."
-    slowest = max(chains.values(), key=lambda chain: chain[:, 0].max())
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         ax.add_patch(Rectangle((0.6, 0.2), most - 0.6, most - 0.2, color=WEIGHTS, alpha=0.16, linewidth=0, clip_on=False))
         for (name, chain), (colour, dashes) in zip(chains.items(), itertools.cycle(NEUTRAL_STYLES)):
             ax.plot(*chain.T, color=colour, linestyle=dashes, label=name)
             ax.plot(*chain.T, "o", color=colour, markersize=6.5, label="_dots")
-        for lead, place in zip(begun, slowest, strict=True):
-            ax.annotate(f"from {lead:g}", place, (4, -16), textcoords="offset points", color=INK)
-        ax.annotate(f"score {most}", (1.0, most), (6, -13), textcoords="offset points", color=INK)
-        ax.annotate(f"{most} steps", (most, 0.2), (5, 6), textcoords="offset points", color=INK)
+        ax.annotate(f"box: {most} steps,\nscore {most}", (most, 0.2), (5, 6), textcoords="offset points", color=INK)
         highest, longest = (max(chain[:, axis].max() for chain in chains.values()) for axis in (1, 0))
-        ax.set(xlabel="steps", ylabel="last score of the right token", xscale="log", yscale="log")
+        ends = f"left dot from {begun[0]:g}, right from {begun[-1]:g}"
+        ax.set(xlabel=f"steps ({ends})", ylabel="last score of the right token", xscale="log", yscale="log")
         ax.set(xlim=(0.6, max(2 * longest, 1000)), ylim=(0.2, max(2 * highest, 30)))
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
-        label_ends(ax)
+        ax.legend()  # where it covers no race
 
 
 def softmax_explorable() -> None:

@@ -82,11 +82,11 @@ def looks(before: ArrayLike, after: ArrayLike) -> None:
     for middle, name, *weights in zip((71, 213, 355), names, left, right, strict=True):
         centres = np.stack([middle + 56 * np.sin(turns), 72 - 56 * np.cos(turns)], axis=1)
         both = min(weights) >= 0.1
-        for place, centre in enumerate(centres):
-            drawing.box(Area(*centre, 20, 20), str(place))
+        for place, (x, y) in enumerate(centres):
+            drawing.box(Area(x, y, 20, 20), str(place))
             for step, weight in zip((-1, 1), weights, strict=True):
                 if weight >= 0.1:
-                    drawing.arrow(*_between(centre, centres[(place + step) % 8], 3.5 * both), role="weights")
+                    drawing.arrow(*_between(centres[place], centres[(place + step) % 8], 3.5 * both), role="weights")
         for y, side, weight in zip((69, 87), ("before", "after"), weights, strict=True):
             drawing.text((middle, y), f"{side} {weight:.2f}", small=True)
         drawing.text((middle, 176), name)

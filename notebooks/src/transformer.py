@@ -28,7 +28,7 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="floor"
 # The probabilities in story $i$ multiply to its own, $p_i$, so the $-\ln p$ add up to $-\ln p_i$. If two stories get 0.9 and 0.1, these
-# sums have the mean 1.20, and if both get 0.5, only 0.69: the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$
+# sums have the mean 1.20, and with 0.5 for both only 0.69: the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$
 # of the mean $p_i$.
 #
 # A fixed model that reads only earlier words could draw a text word by word, so its probabilities of all texts of 28 words sum to 1. The
@@ -59,7 +59,7 @@ figures.machine()
 # %% [markdown] id="model"
 # ## The whole model
 #
-# This sum is soon a program. Folded is `Weights`, which draws the random matrices that a block starts from (section {section}`deep`).
+# The sum is soon a program. Folded is `Weights`, which draws the random matrices that a block starts from (section {section}`deep`).
 
 # %% id="first-weights" tags=["hide-input"]
 import numpy as np
@@ -105,7 +105,7 @@ class Block(Weights):
 
 # %% [markdown] id="gpt-text"
 # `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream
-# with the word's row of the table. One table serves for reading and writing, and is called **tied**. For our stories a small model will do:
+# with the word's row of the table. One table, called **tied**, serves for reading and writing. For our stories a small model will do:
 
 
 # %% id="gpt-code"
@@ -146,7 +146,7 @@ my_norm = ...  # your function
 check("rms-norm-row", my_norm)
 
 # %% [markdown] id="norm-goes-on"
-# As long as a turn of yours is missing, the model uses our answer, which is folded behind your second turn.
+# Until you fill in a turn, the model uses our answer, folded behind the second one.
 
 # %% [markdown] id="units"
 # ## Hidden units
@@ -232,7 +232,7 @@ def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
 
 
 # %% [markdown] id="attend-text"
-# Now the picture becomes code, a line for each step down to the weights. The mask `allowed` will be yours.
+# Now the picture becomes code, a line for each step down to the weights:
 
 
 # %% id="attend-lines"
@@ -254,7 +254,7 @@ def weigh(block, x, cache):  # x: (..., new, d), the rows of the new words
 
 
 # %% [markdown] id="mask-turn"
-# In the picture the first new word sees four keys, and the second all five.
+# The mask `allowed` is still missing.
 #
 # **Your turn.** {turn}`causal-mask-behind-kept`
 
@@ -305,8 +305,8 @@ def attend(block, x, cache):  # x: (..., new, d)
 # ## Writing, with a cache
 #
 # Now the model is complete, and can write: it reads the words so far, takes a word from the last row of scores, appends it, and goes on.
-# Thanks to the mask no later word changes an earlier row, so its keys and values stay what they were. With a cache each step after the
-# first reads only the new word:
+# Thanks to the mask no later word changes an earlier row, so its keys and values can be kept, and each step after the first reads only the
+# new word:
 
 
 # %% id="write-code"
@@ -335,10 +335,10 @@ begun = kept_back[47, :13]
 print(text(write(mine, begun, 16)[1:]))
 
 # %% [markdown] id="write-text"
-# It has learned nothing yet, but how much work was that? The 13 words and stops given grew to 29 in 16 steps. Without a cache these would
-# read $13 + 14 + \cdots + 28 = 328$ rows, and with one they read $13 + 15 = 28$.
+# Training will mend that. From 13 words and stops to 29 it took 16 steps. Without a cache they would read $13 + 14 + \cdots + 28 = 328$
+# rows, and with one they read $13 + 15 = 28$.
 #
-# Are the scores still the same? `in_pieces` reads seven words at a time, and hands the cache on:
+# Do the scores stay the same? `in_pieces` reads seven words at a time, and hands the cache on:
 
 
 # %% id="write-same"
@@ -390,8 +390,7 @@ print(f"stories kept back: loss {loss_of(mine, kept_back).item():.2f}")
 figures.training(losses, FLOOR)
 
 # %% [markdown] id="write-ends"
-# What does the same start become now? And how many of the other kept-back stories, none of which it has learned, does your model end as
-# they end?
+# What does the same start become now? And how many kept-back stories does your model end as they end?
 
 # %% id="write-check"
 ended = write(mine, kept_back[:, :13], 16)
@@ -402,8 +401,8 @@ print(f"{share:.1f} of the endings are right")
 # %% [markdown] id="write-notice"
 # ### Stories of its own
 #
-# Now let it *draw* each word, with the probabilities that it gives. Some stories come out *untrue*, that is, they are not in our language.
-# The start is yours to change, in words of the stories. **Predict** at which word the untrue stories go wrong most often.
+# Now let it *draw* each word, with the probabilities that it gives. Some come out *untrue*: they are not in our language. The start is
+# yours to change, in words of the stories. **Predict** at which word the untrue stories go wrong most often.
 
 
 # %% id="draw-live" tags=["live", "predicted"]
@@ -420,18 +419,18 @@ print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
 # %% [markdown] id="draw-answer" tags=["answer"]
 # At the helper's name. In our run the owner helps in more than half of the untrue stories:
 #
-# > Mia has a black boat . she loses the boat . Mia finds the black boat . she gives it to Mia . now she is glad .
+# > Mia has a black boat . she loses the boat . Mia finds the black boat .
 #
 # It is the one word that must *differ* from an earlier one, which may be harder than a copy. A few others lose their way altogether:
 #
-# > Mia has a red breaks the the the the the the the Kim . she drops key . she gives it to Mia . now he is glad
+# > Mia has a red breaks the the the the the the the Kim . she drops key .
 
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# On stories kept back our model ends just above the floor. How did the two friends get below it? One wrote `rows[:, :-1]` for the targets,
-# too, and the other one forgot the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500
-# stories drawn from the model is true. Beside them stand our two blocks. **Predict** how many of each friend's stories are true.
+# How did the two friends get below the floor? One wrote `rows[:, :-1]` for the targets, too, and the other one forgot the mask. The figure
+# shows the loss that each reports on the kept-back stories, and which share of 500 stories drawn from the model is true. **Predict** how
+# many of each friend's stories are true.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -443,11 +442,11 @@ true = {name: record.values("true", name) for name in models}
 figures.losses_and_stories(reported, true, FLOOR)
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# None is. Without the shift the target is the word that was just read, and when the model writes, it repeats that word. Without the mask
-# the next word stood in view, and when the model writes, it is not there yet.
+# None is. Without the shift the target is the word just read, so the model writes that word again. Without the mask the next word stood in
+# view, and when the model writes, it is not there yet.
 #
-# Both losses were refuted before a word was written. The 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and a
-# fixed model that reads only earlier words cannot get below it.
+# Both losses were refuted before a word was written. For a fixed model that reads only earlier words, the 1,000 kept-back stories alone
+# have a floor, too, $\ln(1000)/28=0.25$.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -461,9 +460,8 @@ model = language_model()
 
 # %% [markdown] id="real-text"
 # Its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a line
-# changes. `renamed` exchanges only names, for the file that we load pairs neighbours as `turned` does. The cell compares all scores, first
-# read at once, then in pieces with the cache, with those of the course's own code. (These agreed with the library *transformers* to 0.0001
-# on all texts that we tried.) Then your `write` continues `start`, or a sentence of yours that you put there:
+# changes. `renamed` exchanges only names. The cell compares all scores, read at once and in pieces, with those of the course's own code.
+# Then your `write` continues `start`, which may become a sentence of yours:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -484,15 +482,13 @@ if model.is_here:
 #
 # > ... there lived a wise old man named Thorpe. He was a skilled craftsman, and he had a special gift: he could create
 #
-# If you wrote the two turns, your norm and your mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the
-# course's.
+# If you wrote both turns, your norm and mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the course's.
 
 # %% [markdown] id="real-bet"
 # ### Wrong on purpose
 #
-# Now we break it. Three helpers are each wrong at one point: places that forget `kept`, a mask that forgets `kept`, and no mask at all.
-# Inside `with patch`, `attend` finds the wrong helper in the place of the right one. **Predict** which of the three still writes the same
-# sentence.
+# Now we break it, with places that forget `kept`, a mask that forgets `kept`, and no mask at all. Inside `with patch`, `weigh` finds the
+# wrong helper in the place of the right one. **Predict** which of the three still writes the same sentence.
 
 
 # %% id="real-broken" tags=["live", "predicted"]
@@ -511,12 +507,12 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # On our machine it was the mask without `kept`, word for word. `write` reads the start at once, when nothing is kept, and then single
-# words. For these the mask is a single 1, which PyTorch spreads over all keys, and a single new word may see them all. So writing cannot
-# show this mistake, but `in_pieces` can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
+# words. For these the mask is a single 1, which PyTorch spreads over all keys, as is right for one new word. So writing cannot show this
+# mistake, but `in_pieces` can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
 #
 # With places from 0 came
 #
-# > ... there lived a man named Ery, named Ery, a man named Ery, a man named Ery, who was a
+# > ... there lived a man named Ery, named Ery, a man named Ery
 #
 # and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
 
@@ -538,7 +534,6 @@ verify_lesson("transformer")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Every part reads a normed copy of the stream, and adds what it found.
 # - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
 # - With a cache, each step after the first reads only the newest word, and up to rounding the scores are the same as without.
 #

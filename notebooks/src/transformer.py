@@ -31,8 +31,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # sums have the mean 1.20, and with 0.5 for both only 0.69: the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$
 # of the mean $p_i$.
 #
-# A fixed model that reads only earlier words could draw a text word by word, so its probabilities of all texts of 28 words sum to 1. The
-# mean of the $p_i$ of all $S=10752$ stories is therefore at most $1/S$:
+# A fixed model that reads only earlier words could draw a text word by word, so its probabilities of all 28-word texts sum to 1. The mean
+# $p_i$ of all $S=10752$ stories is therefore at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
@@ -40,6 +40,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
+#
+# Here is the whole model:
 
 # %% id="machine"
 from attn_course.lessons.transformer import figures
@@ -59,7 +61,8 @@ figures.machine()
 # %% [markdown] id="model"
 # ## The whole model
 #
-# The sum is soon a program. Folded is `Weights`, which draws the random matrices that a block starts from (section {section}`deep`).
+# As a program the sum takes few lines. Folded is `Weights`, which draws the random matrices that a block starts from (section
+# {section}`deep`).
 
 # %% id="first-weights" tags=["hide-input"]
 import numpy as np
@@ -105,7 +108,7 @@ class Block(Weights):
 
 # %% [markdown] id="gpt-text"
 # `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream
-# with the word's row of the table. One table, called **tied**, serves for reading and writing. For our stories a small model will do:
+# with the word's row of the table. One table serves for reading and writing, and is called **tied**. For our stories a small model will do:
 
 
 # %% id="gpt-code"
@@ -146,7 +149,7 @@ my_norm = ...  # your function
 check("rms-norm-row", my_norm)
 
 # %% [markdown] id="norm-goes-on"
-# Until you fill in a turn, the model uses our answer, folded behind the second one.
+# Until you fill in a turn, the model uses our answer (folded behind the second turn).
 
 # %% [markdown] id="units"
 # ## Hidden units
@@ -166,7 +169,8 @@ check("rms-norm-row", my_norm)
 # $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$.
 
 # %% [markdown] id="units-text"
-# All rows at once are a few matrix products: $g_i$ and $u_i$ are the columns of `w_gate` and `w_in`, and $v_i$ the rows of `w_out`.
+# For all rows together it takes three matrix products: $g_i$ and $u_i$ are the columns of `w_gate` and `w_in`, and $v_i$ the rows of
+# `w_out`.
 
 
 # %% id="units-code"
@@ -189,9 +193,9 @@ def hidden_units(block, x):  # x: (..., words, d)
 figures.shapes()
 
 # %% [markdown] id="heads-text"
-# Three helpers are given, folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for
-# the query heads that share it (lesson {lesson}`heads`). `turned` turns pairs of features by angles that grow with the place, so that of
-# two places only the difference matters (lesson {lesson}`self_attention`).
+# Three helpers are folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for the query
+# heads that share it (lesson {lesson}`heads`). `turned` turns pairs of features by angles that grow with the place, so that of two places
+# only the difference matters (lesson {lesson}`self_attention`).
 
 
 # %% id="turned-code" tags=["hide-input"]
@@ -325,7 +329,7 @@ def write(model, ids, count, choose=likeliest):
 
 
 # %% [markdown] id="write-fresh"
-# We keep 1,000 stories back from training. Of one of them the fresh model is given all up to the helper's name:
+# We keep 1,000 stories back from training. The fresh model gets the beginning of one, up to the helper's name:
 
 # %% id="write-fresh-code"
 from attn_course.experiments.stories import FLOOR, tables
@@ -335,8 +339,8 @@ begun = kept_back[47, :13]
 print(text(write(mine, begun, 16)[1:]))
 
 # %% [markdown] id="write-text"
-# Training will mend that. From 13 words and stops to 29 it took 16 steps. Without a cache they would read $13 + 14 + \cdots + 28 = 328$
-# rows, and with one they read $13 + 15 = 28$.
+# Training will mend that. It took 16 steps to get from 13 words and stops to 29. Without a cache they would read $13 + 14 + \cdots + 28 =
+# 328$ rows, and with one they read $13 + 15 = 28$.
 #
 # Do the scores stay the same? `in_pieces` reads seven words at a time, and hands the cache on:
 
@@ -401,8 +405,8 @@ print(f"{share:.1f} of the endings are right")
 # %% [markdown] id="write-notice"
 # ### Stories of its own
 #
-# Now let it *draw* each word, with the probabilities that it gives. Some come out *untrue*: they are not in our language. The start is
-# yours to change, in words of the stories. **Predict** at which word the untrue stories go wrong most often.
+# Now let it *draw* each word with its probabilities. Some come out *untrue*: they are not in our language. The start is yours to change, in
+# words of the stories. **Predict** at which word the untrue stories go wrong most often.
 
 
 # %% id="draw-live" tags=["live", "predicted"]
@@ -428,8 +432,8 @@ print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# How did the two friends get below the floor? One wrote `rows[:, :-1]` for the targets, too, and the other one forgot the mask. The figure
-# shows the loss that each reports on the kept-back stories, and which share of 500 stories drawn from the model is true. **Predict** how
+# How did the two friends get below the floor? One wrote `rows[:, :-1]` for the targets, too, and the other one forgot the mask. For them
+# and for our two blocks, the figure shows the loss on the kept-back stories, and which share of 500 drawn stories is true. **Predict** how
 # many of each friend's stories are true.
 
 # %% id="mistakes-code" tags=["predicted"]
@@ -459,9 +463,9 @@ from attn_course import language_model
 model = language_model()
 
 # %% [markdown] id="real-text"
-# Its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a line
-# changes. `renamed` exchanges only names. The cell compares all scores, read at once and in pieces, with those of the course's own code.
-# Then your `write` continues `start`, which may become a sentence of yours:
+# SmolLM2's 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a
+# line changes. `renamed` exchanges only names. We compare all scores, read at once and in pieces, with those of the course's own code. Then
+# your `write` continues `start`, which may become a sentence of yours:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -487,8 +491,8 @@ if model.is_here:
 # %% [markdown] id="real-bet"
 # ### Wrong on purpose
 #
-# Now we break it, with places that forget `kept`, a mask that forgets `kept`, and no mask at all. Inside `with patch`, `weigh` finds the
-# wrong helper in the place of the right one. **Predict** which of the three still writes the same sentence.
+# Now we break it in three ways: with places that forget `kept`, with a mask that forgets it, and without a mask. Inside `with patch`,
+# `weigh` finds the wrong helper in the place of the right one. **Predict** which of the three still writes the same sentence.
 
 
 # %% id="real-broken" tags=["live", "predicted"]
@@ -507,8 +511,8 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # On our machine it was the mask without `kept`, word for word. `write` reads the start at once, when nothing is kept, and then single
-# words. For these the mask is a single 1, which PyTorch spreads over all keys, as is right for one new word. So writing cannot show this
-# mistake, but `in_pieces` can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
+# words. For these the mask is a single 1, which PyTorch rightly spreads over all keys. So writing cannot show this mistake, but `in_pieces`
+# can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
 #
 # With places from 0 came
 #
@@ -517,7 +521,7 @@ if model.is_here:
 # and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
 
 # %% [markdown] id="real-limits"
-# **Limits.** These lines do not say how such numbers are found: with which texts, at what cost and by whose judgement.
+# **Limits.** These lines do not say with which texts, at what cost and by whose judgement such numbers are found.
 
 # %% id="verify-lesson"
 verify_lesson("transformer")
@@ -534,8 +538,8 @@ verify_lesson("transformer")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
-# - With a cache, each step after the first reads only the newest word, and up to rounding the scores are the same as without.
+# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer. - With a cache, each step after the first
+# reads only the newest word, and the scores stay the same up to rounding.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
 # and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the

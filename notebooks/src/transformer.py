@@ -309,7 +309,7 @@ def attend(block, x, cache):  # x: (..., new, d)
 # ## Writing, with a cache
 #
 # Now the model is complete, and can write: it reads the words so far, takes a word from the last row of scores, appends it, and goes on.
-# Thanks to the mask no later word changes an earlier row, so its keys and values can be kept, and each step after the first reads only the
+# Thanks to the mask no later word changes an earlier row. So its keys and values can be kept, and each step after the first reads only the
 # new word:
 
 
@@ -465,7 +465,7 @@ model = language_model()
 # %% [markdown] id="real-text"
 # SmolLM2's 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a
 # line changes. `renamed` exchanges only names. We compare all scores, read at once and in pieces, with those of the course's own code. Then
-# your `write` continues `start`, which may become a sentence of yours:
+# your `write` continues `start`, or a sentence of yours:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed

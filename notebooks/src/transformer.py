@@ -1,9 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others. A machine that writes needs more: norms, hidden units and a cache. **How
-# do these parts become one machine, and can you own every line of it?** You will build it in a hundred lines of PyTorch, train it on
-# stories, and give it the weights of a real model.
+# Attention lets each word look at others, but a machine that writes needs more. **How do its parts become one machine, and can you own every
+# line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
@@ -24,24 +23,25 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # %% [markdown] id="loss"
 # Five choices make a story: one of 8 names, a helper from the 7 others, 6 colours, 8 things and 4 deeds.
 #
-# Behind a full stop, a model gives each next word a probability. Its **loss** is
-# the mean of $-\ln p$ over the words that came. Two friends train this lesson's model, and report losses below 0.01. Can that be?
+# From a full stop and the words so far, a model gives each next word a probability. Its **loss** is the mean of $-\ln p$ over the words
+# that came. Two friends train this lesson's model, and report losses below 0.01. Can that be?
 
 # %% [markdown] id="floor"
-# In story $i$ the probabilities multiply to that of the story, $p_i$, so the $-\ln p$ add up to $-\ln p_i$.
+# The probabilities in story $i$ multiply to its own, $p_i$, so the $-\ln p$ add up to $-\ln p_i$. If two stories get 0.9 and 0.1, these
+# sums have the mean 1.20, and with 0.5 for both only 0.69: the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$
+# of the mean $p_i$.
 #
-# All $S=10752$ stories are equally likely. The graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$ of the
-# mean $p_i$. And a fixed model that reads only earlier words could draw a text word by word, so its probabilities of all texts of 28
-# words sum to 1, and the mean of the $p_i$ is at most $1/S$:
+# A fixed model that reads only earlier words could draw a text word by word, so its probabilities of all 28-word texts sum to 1. The mean
+# $p_i$ of all $S=10752$ stories is therefore at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
-# So no such model can have a mean loss over all stories below $\ln(10752) / 28 = 0.33$ a word, the **floor**.
+# So over all stories no such model has a mean loss below $\ln(10752)/28=0.33$ a word, the **floor**.
 
 # %% [markdown] id="stream"
 # ## A stream that parts add to
 #
-# The model's parts *add* to a stream:
+# Here is the whole model:
 
 # %% id="machine"
 from attn_course.lessons.transformer import figures
@@ -49,182 +49,24 @@ from attn_course.lessons.transformer import figures
 figures.machine()
 
 # %% [markdown] id="stream-sum"
-# The *residual stream* has a row of $d$ numbers for each word. It starts as $X_0$, the rows of the words in a table. Then come $L$
-# **blocks** with two parts each: attention $A_l$, which moves information between positions, and hidden units $H_l$, which work at each
-# position by itself. A part reads a normed copy $\mathrm{N}(X)$ of the stream so far, and adds what it found:
+# The *residual stream* has a row of $d$ numbers for each word. It starts as $X_0$, the rows of the words in a table, and then passes
+# through $L$ **blocks** of two parts each: attention $A_l$, which moves information between positions, and hidden units $H_l$, which work
+# at each position by itself. Each part reads a normed copy $\mathrm{N}(X)$ of the stream so far, and adds what it found:
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + H_l(\mathrm{N}(Y_l)) \bigr), \qquad
 #  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
 #
-# Why *add*? What an earlier part wrote then stays in the stream unless a later one takes it away, and none has to copy it.
-
-# %% [markdown] id="norm"
-# ## The norm
-#
-# The size of the stream changes with all that is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every
-# row divided by the root of its mean square, then each feature times a gain, which each $\mathrm{N}$ learns for itself. A tiny
-# $\varepsilon$ under the root guards against a row of zeros.
-#
-# By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
-# norm of $(10, 70)$: the norm forgets the size of $x$.
-
-# %% [markdown] id="norm-turn"
-# **Your turn.** {turn}`rms-norm-row`
-
-# %% id="norm-turn-code" tags=["your-turn"]
-my_norm = ...  # your function
-check("rms-norm-row", my_norm)
-
-# %% [markdown] id="norm-goes-on"
-# As long as a turn of yours is missing, the model uses our answer. You find it in section {section}`model`.
-
-# %% [markdown] id="units"
-# ## Hidden units
-#
-# Of the two parts we know attention. In the other one, each of $m$ hidden units multiplies two readings of $x$, the first of them passed
-# through a function $\phi$. The product says how much of a row $v_i$ is added:
-#
-# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
-#
-# Such a unit could store a fact: wherever attention has brought *loses*, raise the score of *finds*.
-
-# %% [markdown] id="units-gate"
-# Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
-# very negative $c$.
-#
-# By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
-# $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$.
-
-# %% [markdown] id="units-text"
-# `hidden_units` computes {eq}`gated-feed-forward` for all rows at once. A `block` will hold the three matrices: $g_i$ and $u_i$ are the
-# columns of `w_gate` and `w_in`, and $v_i$ the rows of `w_out`:
-
-
-# %% id="units-code"
-from torch.nn.functional import silu
-
-
-def hidden_units(block, x):  # x: (..., words, d)
-    gated = silu(x @ block.w_gate)  # (..., words, m)
-    read = x @ block.w_in  # (..., words, m)
-    return (gated * read) @ block.w_out  # (..., words, d)
-
-
-# %% [markdown] id="attention"
-# ## Every line of attention
-#
-# That leaves attention. You know its formula, its heads and its cache: when a model writes, it reads only its `new` words, and finds the
-# keys and values of the `kept` earlier ones in the cache. Here all of it stands together. Follow two new words behind three kept ones:
-
-# %% id="attend-shapes"
-figures.shapes()
-
-# %% [markdown] id="heads-text"
-# Three helpers are given, folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for
-# the query heads that share it (lesson {lesson}`heads`). `turned` turns pairs of features by angles that grow with the place, so that of
-# two places only the difference matters (lesson {lesson}`self_attention`).
-
-
-# %% id="turned-code" tags=["hide-input"]
-import torch
-
-
-def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
-    return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
-
-
-def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
-    return x.repeat_interleave(shared, -3)
-
-
-def turned(x, at, theta):  # x: (..., words, d_k), at: (words,), the places
-    speeds = theta ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])  # (d_k / 2,)
-    angles = at[:, None] * speeds  # (words, d_k / 2)
-    left, right = x[..., 0::2], x[..., 1::2]  # neighbours are a pair
-    new_left = left * angles.cos() - right * angles.sin()
-    new_right = left * angles.sin() + right * angles.cos()
-    return torch.stack((new_left, new_right), -1).flatten(-2)
-
-
-# %% [markdown] id="kept-text"
-# The cache is a dictionary. For each block it holds the keys (already turned) and values so far. `remembered` puts them before the new
-# ones, and keeps them all for the next call:
-
-
-# %% id="kept-code"
-def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
-    if block in cache:
-        kept_keys, kept_values = cache[block]
-        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
-        values = torch.cat((kept_values, values), -2)
-    cache[block] = keys, values
-    return keys, values
-
-
-# %% [markdown] id="model-text"
-# Two helpers are told `kept`. `places` says where the new words stand: behind three kept ones, at places 3 and 4. `allowed`
-# says which keys each of them may see, and will be yours.
-
-
-# %% id="places-code"
-import numpy as np
-
-
-def places(new, kept):
-    return kept + torch.arange(new)
-
-
-# %% [markdown] id="attend-text"
-# Now `attend` is the picture, a line for each step:
-
-
-# %% id="attend-lines"
-def attend(block, x, cache):  # x: (..., new, d), the rows of the new words
-    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
-    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
-    values = in_heads(x @ block.w_value, block.d_k)
-    new = x.shape[-2]
-    kept = cache[block][0].shape[-2] if block in cache else 0
-
-    at = places(new, kept)
-    queries, keys = turned(queries, at, block.theta), turned(keys, at, block.theta)
-    keys, values = remembered(block, cache, keys, values)  # now kept + new of each
-    keys, values = (for_all_heads(each, block.shared) for each in (keys, values))
-
-    scores = queries @ keys.mT / block.d_k**0.5  # (..., heads, new, kept + new)
-    masked = torch.as_tensor(allowed(new, kept)) == 0  # (new, kept + new)
-    output = scores.masked_fill(masked, -torch.inf).softmax(-1) @ values
-    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
-
-
-# %% [markdown] id="mask-turn"
-# `allowed` is still missing. In the picture the first new word sees four keys, and the second all five.
-#
-# **Your turn.** {turn}`causal-mask-behind-kept`
-
-# %% id="mask-turn-code" tags=["your-turn"]
-my_allowed = ...  # your function
-check("causal-mask-behind-kept", my_allowed)
+# Why *add*? What an earlier part wrote stays in the stream unless a later one takes it away, so none has to copy it.
 
 # %% [markdown] id="model"
 # ## The whole model
 #
-# Folded are our answers to your turns, and `Weights`, which draws the random matrices that a block starts from (section {section}`deep`).
-
-
-# %% id="our-answers" tags=["hide-input"]
-def norm_ours(x, gain, eps):
-    return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
-
-
-def allowed_ours(new, kept):
-    return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
-
-
-norm = norm_ours if my_norm is ... else my_norm
-allowed = allowed_ours if my_allowed is ... else my_allowed
+# As a program the sum takes few lines. Folded is `Weights`, which draws the random matrices that a block starts from (section
+# {section}`deep`).
 
 # %% id="first-weights" tags=["hide-input"]
+import numpy as np
+import torch
 from torch import nn
 
 rng = np.random.default_rng(8)
@@ -253,7 +95,8 @@ class Weights(nn.Module):
 
 
 # %% [markdown] id="block-text"
-# A `Block` has these weights. Its two lines are one step of {eq}`stream-is-a-sum`:
+# A `Block` has these weights, and its two lines are one step of {eq}`stream-is-a-sum`. Python looks for `attend`, `norm` and `hidden_units`
+# only when a block runs, so we can write them in the next three sections. The `cache` will be the memory of attention.
 
 
 # %% id="block-code"
@@ -265,7 +108,7 @@ class Block(Weights):
 
 # %% [markdown] id="gpt-text"
 # `GPT` is the whole model: a table, blocks, one more norm, and the table again. The score of a word is the product of the normed stream
-# with its row of the table, so one table serves for reading and writing, and is called **tied**.
+# with the word's row of the table. One table serves for reading and writing, and is called **tied**. For our stories a small model will do:
 
 
 # %% id="gpt-code"
@@ -284,26 +127,241 @@ class GPT(nn.Module):
         return norm(x, self.gain, 1e-5) @ self.table.T
 
 
-# %% [markdown] id="sizes-text"
-# For our stories a small model will do:
-
 # %% id="sizes-code"
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
 mine = GPT(words=42, d=48, depth=2, **sizes)
-print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
+
+# %% [markdown] id="norm"
+# ## The norm
+#
+# The size of the stream changes with all that is added, and the parts should not notice. So each reads $\mathrm{N}(x)$, the *RMS norm*:
+# every row is divided by the root of its mean square, and then each feature is multiplied by a gain, which each $\mathrm{N}$ learns for
+# itself. A tiny $\varepsilon$ under the root guards against a row of zeros.
+#
+# By hand: $x = (1, 7)$ has the mean square 25. So without gains, and with $\varepsilon = 0$, $\mathrm{N}(x) = (0.2, 1.4)$. That is also the
+# norm of $(10, 70)$: the norm forgets the size of $x$.
+
+# %% [markdown] id="norm-turn"
+# **Your turn.** {turn}`rms-norm-row`
+
+# %% id="norm-turn-code" tags=["your-turn"]
+my_norm = ...  # your function
+check("rms-norm-row", my_norm)
+
+# %% [markdown] id="norm-goes-on"
+# Until you fill in a turn, the model uses our answer (folded behind the second turn).
+
+# %% [markdown] id="units"
+# ## Hidden units
+#
+# In `hidden_units`, each of $m$ units multiplies two readings of $x$, the first of them passed through a function $\phi$. The product says
+# how much of a row $v_i$ the unit adds:
+#
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} \phi(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
+#
+# Such a unit could store a fact: wherever attention has brought *loses*, it raises the score of *finds*.
+
+# %% [markdown] id="units-gate"
+# Here $\phi(c) = c / (1 + e^{-c})$, called SiLU: $c$ times the **gate** $1 / (1 + e^{-c})$, which is near 1 for large $c$ and near 0 for
+# very negative $c$.
+#
+# By hand: let $x = (0.2, 1.4)$, $g = (1, 2)$ and $u = (3, 1)$. Then $x \cdot g = 3$ and $x \cdot u = 2$. The gate is 0.95, so the unit adds
+# $0.95 \cdot 3 \cdot 2 = 5.7$ times its $v$.
+
+# %% [markdown] id="units-text"
+# For all rows together it takes three matrix products: $g_i$ and $u_i$ are the columns of `w_gate` and `w_in`, and $v_i$ the rows of
+# `w_out`.
+
+
+# %% id="units-code"
+from torch.nn.functional import silu
+
+
+def hidden_units(block, x):  # x: (..., words, d)
+    gated = silu(x @ block.w_gate)  # (..., words, m)
+    read = x @ block.w_in  # (..., words, m)
+    return (gated * read) @ block.w_out  # (..., words, d)
+
+
+# %% [markdown] id="attention"
+# ## Every line of attention
+#
+# That leaves `attend`. You know its formula, its heads and its cache: when a model writes, it reads only its `new` words, and finds the
+# keys and values of the `kept` earlier ones in the cache. Here all of it stands together, for two new words behind three kept ones:
+
+# %% id="attend-shapes"
+figures.shapes()
+
+# %% [markdown] id="heads-text"
+# Three helpers are folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for the query
+# heads that share it (lesson {lesson}`heads`). `turned` turns pairs of features by angles that grow with the place, so that of two places
+# only the difference matters (lesson {lesson}`self_attention`).
+
+
+# %% id="turned-code" tags=["hide-input"]
+def in_heads(x, d_k):  # (..., words, heads * d_k) -> (..., heads, words, d_k)
+    return x.unflatten(-1, (-1, d_k)).swapaxes(-2, -3)
+
+
+def for_all_heads(x, shared):  # heads 0, 1 -> heads 0, 0, 1, 1, if shared is 2
+    return x.repeat_interleave(shared, -3)
+
+
+def turned(x, at, theta):  # x: (..., words, d_k), at: (words,), the places
+    speeds = theta ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])  # (d_k / 2,)
+    angles = at[:, None] * speeds  # (words, d_k / 2)
+    left, right = x[..., 0::2], x[..., 1::2]  # neighbours are a pair
+    new_left = left * angles.cos() - right * angles.sin()
+    new_right = left * angles.sin() + right * angles.cos()
+    return torch.stack((new_left, new_right), -1).flatten(-2)
+
+
+# %% [markdown] id="kept-text"
+# Behind three kept words, the two new ones stand at `places` 3 and 4. The cache is a dictionary, which holds for each block the keys
+# (already turned) and values so far. `remembered` puts them before the new ones, and keeps them all for the next call:
+
+
+# %% id="kept-code"
+def places(new, kept):
+    return kept + torch.arange(new)
+
+
+def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
+    if block in cache:
+        kept_keys, kept_values = cache[block]
+        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
+        values = torch.cat((kept_values, values), -2)
+    cache[block] = keys, values
+    return keys, values
+
+
+# %% [markdown] id="attend-text"
+# Now the picture becomes code, a line for each step down to the weights:
+
+
+# %% id="attend-lines"
+def weigh(block, x, cache):  # x: (..., new, d), the rows of the new words
+    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
+    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
+    values = in_heads(x @ block.w_value, block.d_k)
+    new = x.shape[-2]
+    kept = cache[block][0].shape[-2] if block in cache else 0
+
+    at = places(new, kept)
+    queries, keys = turned(queries, at, block.theta), turned(keys, at, block.theta)
+    keys, values = remembered(block, cache, keys, values)  # now kept + new of each
+    keys, values = (for_all_heads(each, block.shared) for each in (keys, values))
+
+    scores = queries @ keys.mT / block.d_k**0.5  # (..., heads, new, kept + new)
+    masked = torch.as_tensor(allowed(new, kept)) == 0  # (new, kept + new)
+    return scores.masked_fill(masked, -torch.inf).softmax(-1), values
+
+
+# %% [markdown] id="mask-turn"
+# The mask `allowed` is still missing.
+#
+# **Your turn.** {turn}`causal-mask-behind-kept`
+
+# %% id="mask-turn-code" tags=["your-turn"]
+my_allowed = ...  # your function
+check("causal-mask-behind-kept", my_allowed)
+
+
+# %% id="our-answers" tags=["hide-input"]
+def norm_ours(x, gain, eps):
+    return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
+
+
+def allowed_ours(new, kept):
+    return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
+
+
+norm = norm_ours if my_norm is ... else my_norm
+allowed = allowed_ours if my_allowed is ... else my_allowed
+
+# %% [markdown] id="weights-text"
+# Does it work? The fresh model has read *Ann has a*, and now *red* and *ball* are new. These are the weights of its first head:
+
+# %% id="weights-seen"
+from attn_course.experiments.stories import numbers, text
+
+block, cache = mine.blocks[0], {}
+words = torch.tensor(numbers("Ann has a red ball"))
+x = norm(mine.table[words], block.gain_attention, 1e-5)
+weigh(block, x[:3], cache)  # Ann has a
+weights, _ = weigh(block, x[3:], cache)  # red ball
+print(weights[0].detach().numpy().round(2))  # (new, kept + new)
+
+# %% [markdown] id="weights-notice"
+# *Red* cannot see *ball*, which comes later: its last weight is 0. The others are still as random as the matrices.
+#
+# `attend` mixes the values with these weights, and puts the heads side by side again:
+
+
+# %% id="attend-code"
+def attend(block, x, cache):  # x: (..., new, d)
+    weights, values = weigh(block, x, cache)
+    output = weights @ values  # (..., heads, new, d_k)
+    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
+
+
+# %% [markdown] id="write"
+# ## Writing, with a cache
+#
+# Now the model is complete, and can write: it reads the words so far, takes a word from the last row of scores, appends it, and goes on.
+# Thanks to the mask no later word changes an earlier row. So its keys and values can be kept, and each step after the first reads only the
+# new word:
+
+
+# %% id="write-code"
+def likeliest(scores):
+    return scores.argmax(-1, keepdim=True)
+
+
+@torch.no_grad()
+def write(model, ids, count, choose=likeliest):
+    new, cache = ids, {}  # first all words are new, and none is kept
+    for _ in range(count):
+        scores = model(new, cache)  # (..., new, words of the language)
+        new = choose(scores[..., -1, :])
+        ids = torch.cat([ids, new], -1)
+    return ids
+
+
+# %% [markdown] id="write-fresh"
+# We keep 1,000 stories back from training. The fresh model gets the beginning of one, up to the helper's name:
+
+# %% id="write-fresh-code"
+from attn_course.experiments.stories import FLOOR, tables
+
+stories, kept_back = tables()  # each word a number; a full stop begins each row
+begun = kept_back[47, :13]
+print(text(write(mine, begun, 16)[1:]))
+
+# %% [markdown] id="write-text"
+# Training will mend that. It took 16 steps to get from 13 words and stops to 29. Without a cache they would read $13 + 14 + \cdots + 28 =
+# 328$ rows, and with one they read $13 + 15 = 28$.
+#
+# Do the scores stay the same? `in_pieces` reads seven words at a time, and hands the cache on:
+
+
+# %% id="write-same"
+def in_pieces(model, ids, size=7):  # ids: (..., words)
+    cache = {}
+    return torch.cat([model(piece, cache) for piece in ids.split(size, -1)], -2)
+
+
+apart = (mine(kept_back) - in_pieces(mine, kept_back)).abs().max().item()
+print(f"at most {apart:.4f} apart")
 
 # %% [markdown] id="train"
 # ## Training
 #
-# Row $t$ of the scores is about word $t + 1$. So `loss_of` lets the model read all words but the last, and its targets are all
-# words but the first:
+# Row $t$ of the scores is about word $t + 1$. So `loss_of` lets the model read all words but the last, and its targets are all words but
+# the first:
 
 # %% id="loss-code"
 from torch.nn.functional import cross_entropy
-
-from attn_course.experiments.stories import FLOOR, tables
-
-stories, kept_back = tables()  # each word a number; a full stop begins each row
 
 
 def loss_of(model, rows):  # rows: (stories, words)
@@ -313,7 +371,7 @@ def loss_of(model, rows):  # rows: (stories, words)
 
 
 # %% [markdown] id="train-steps"
-# 1,000 stories are kept back. `train` takes steps of AdamW, each on 32 of the others:
+# `train` takes steps of AdamW, each on 32 of the stories that are not kept back:
 
 
 # %% id="train-steps-code"
@@ -335,13 +393,48 @@ losses = train(mine, 300)
 print(f"stories kept back: loss {loss_of(mine, kept_back).item():.2f}")
 figures.training(losses, FLOOR)
 
+# %% [markdown] id="write-ends"
+# What does the same start become now? And how many kept-back stories does your model end as they end?
+
+# %% id="write-check"
+ended = write(mine, kept_back[:, :13], 16)
+print(text(ended[47, 1:]))
+share = (ended == kept_back).all(-1).float().mean().item()
+print(f"{share:.1f} of the endings are right")
+
+# %% [markdown] id="write-notice"
+# ### Stories of its own
+#
+# Now let it *draw* each word with its probabilities. Some come out *untrue*: they are not in our language. The start is yours to change, in
+# words of the stories. **Predict** at which word the untrue stories go wrong most often.
+
+
+# %% id="draw-live" tags=["live", "predicted"]
+def drawn(scores):
+    return torch.multinomial(scores.softmax(-1), 1)
+
+
+yours = "Mia has a"
+ids = torch.tensor(numbers(". " + yours)).expand(500, -1)
+told = [text(row[1:]) for row in write(mine, ids, LENGTH + 1 - ids.shape[-1], drawn)]
+untrue = sorted(set(told) - set(STORIES))
+print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
+
+# %% [markdown] id="draw-answer" tags=["answer"]
+# At the helper's name. In our run the owner helps in more than half of the untrue stories:
+#
+# > Mia has a black boat . she loses the boat . Mia finds the black boat .
+#
+# It is the one word that must *differ* from an earlier one, which may be harder than a copy. A few others lose their way altogether:
+#
+# > Mia has a red breaks the the the the the the the Kim . she drops key .
+
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
 #
-# On stories kept back our model ends just above the floor. How did the two friends get below it? One wrote `rows[:, :-1]` for the targets,
-# too. The other one forgot the mask. The figure shows the loss that each reports on the kept-back stories, and which share of 500
-# stories, drawn word by word from the model, is *true*, that is, of our language. Beside them stand our two blocks. **Predict** how many
-# of each friend's stories are true.
+# How did the two friends get below the floor? One wrote `rows[:, :-1]` for the targets, too, and the other one forgot the mask. For them
+# and for our two blocks, the figure shows the loss on the kept-back stories, and which share of 500 drawn stories is true. **Predict** how
+# many of each friend's stories are true.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -353,86 +446,11 @@ true = {name: record.values("true", name) for name in models}
 figures.losses_and_stories(reported, true, FLOOR)
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# None is. Without the shift the target is the word that was just read, and when the model writes, it repeats that word. Without the mask
-# the next word stood in view, and when the model writes, it is not there yet.
+# None is. Without the shift the target is the word just read, so the model writes that word again. Without the mask the next word stood in
+# view, and when the model writes, it is not there yet.
 #
-# Both losses were refuted before a word was written. The 1,000 kept-back stories alone have a floor, too, $\ln 1000 / 28 = 0.25$, and a
-# fixed model that reads only earlier words cannot get below it.
-
-# %% [markdown] id="write"
-# ## Writing, with a cache
-#
-# To write is to read the words so far, take a word from the last row of scores, append it, and go on. Thanks to the mask no later word
-# changes an earlier row, so its keys and values stay what they were. With a cache each step after the first reads only the new word:
-
-
-# %% id="write-code"
-def likeliest(scores):
-    return scores.argmax(-1, keepdim=True)
-
-
-@torch.no_grad()
-def write(model, ids, count, choose=likeliest):
-    new, cache = ids, {}  # first all words are new, and none is kept
-    for _ in range(count):
-        scores = model(new, cache)  # (..., new, words of the language)
-        new = choose(scores[..., -1, :])
-        ids = torch.cat([ids, new], -1)
-    return ids
-
-
-# %% [markdown] id="write-text"
-# By hand: with the full stop before it, a story has 29 words and stops. If 13 are given, 16 steps write the others. Without a cache they
-# read $13 + 14 + \cdots + 28 = 328$ rows, with one $13 + 15 = 28$.
-#
-# Is the model still the same? `in_pieces` reads seven words at a time, and hands the cache on. Up to rounding, the loss must
-# not change:
-
-
-# %% id="write-same"
-def in_pieces(model, ids, size=7):  # ids: (..., words)
-    cache = {}
-    return torch.cat([model(piece, cache) for piece in ids.split(size, -1)], -2)
-
-
-at_once = loss_of(mine, kept_back).item()
-pieces = loss_of(lambda ids: in_pieces(mine, ids), kept_back).item()
-apart = abs(at_once - pieces)
-print(f"at once {at_once:.2f}, in pieces {pieces:.2f}: {apart:.5f} apart")
-
-# %% [markdown] id="write-ends"
-# Now your model ends the kept-back stories, of which it has learned none. All up to the helper's name is given:
-
-# %% id="write-check"
-from attn_course.experiments.stories import text
-
-ended = write(mine, kept_back[:, :13], 16)
-share = (ended == kept_back).all(-1).float().mean().item()
-print(f"{share:.1f} of the endings are right, such as", text(ended[47, 1:]), sep="\n")
-
-# %% [markdown] id="write-notice"
-# Now let it *draw* each word, with the probabilities that it gives. The start is yours to change, in words of the stories. **Predict** at
-# which word the untrue stories go wrong most often.
-
-# %% id="draw-live" tags=["live", "predicted"]
-from attn_course.experiments.stories import numbers
-
-
-def drawn(scores):
-    return torch.multinomial(scores.softmax(-1), 1)
-
-
-yours = "Mia has a"
-ids = torch.tensor(numbers(". " + yours)).expand(500, -1)
-told = [text(row[1:]) for row in write(mine, ids, LENGTH + 1 - ids.shape[-1], drawn)]
-print(told[0])
-
-untrue = sorted(set(told) - set(STORIES))
-print(len(untrue), "untrue stories, such as", *untrue[:4], sep="\n")
-
-# %% [markdown] id="draw-answer" tags=["answer"]
-# At the helper's name: in our run, in more than half of the untrue stories the owner helps (*Mia breaks the ball. Mia mends the red
-# ball*). It is the one word that must *differ* from an earlier one, which may be harder than a copy.
+# Both losses were refuted before a word was written. For a fixed model that reads only earlier words, the 1,000 kept-back stories alone
+# have a floor, too, $\ln(1000)/28=0.25$.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -444,22 +462,15 @@ from attn_course import language_model
 
 model = language_model()
 
-# %% [markdown] id="real-words-text"
-# The course's own code continues a sentence by four words:
-
-# %% id="real-words"
-start = "A long time ago, in a small village, there lived"
-print(model.write(start, tokens=4))
-
 # %% [markdown] id="real-text"
-# Now put its 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, into *your* class, of which not a line
-# changes. `renamed` exchanges only names, for the file that we load pairs neighbours as `turned` does. The cell compares all scores,
-# first read at once, then in pieces with the cache, with the course's own. (Those agreed with the library *transformers* to 0.0001 on all
-# texts that we tried.) Then your `write` continues `start`, or a sentence of yours that you put there:
+# SmolLM2's 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a
+# line changes. `renamed` exchanges only names. We compare all scores, read at once and in pieces, with those of the course's own code. Then
+# your `write` continues `start`, or a sentence of yours:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
 
+start = "A long time ago, in a small village, there lived"
 if model.is_here:
     large = {"d_k": 64, "shared": 3, "hidden": 1536, "theta": 100_000.0}
     real = GPT(words=49_152, d=576, depth=30, **large)
@@ -475,15 +486,13 @@ if model.is_here:
 #
 # > ... there lived a wise old man named Thorpe. He was a skilled craftsman, and he had a special gift: he could create
 #
-# If you wrote the two turns, your norm and your mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the
-# course's.
+# If you wrote both turns, your norm and mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the course's.
 
 # %% [markdown] id="real-bet"
 # ### Wrong on purpose
 #
-# Now we break it. Three helpers are each wrong at one point: places that forget `kept`, a mask that forgets `kept`, and no mask at all.
-# Inside `with patch`, `attend` finds the wrong helper in the place of the right one. **Predict** which of the three still writes the same
-# sentence.
+# Now we break it in three ways: with places that forget `kept`, with a mask that forgets it, and without a mask. Inside `with patch`,
+# `weigh` finds the wrong helper in the place of the right one. **Predict** which of the three still writes the same sentence.
 
 
 # %% id="real-broken" tags=["live", "predicted"]
@@ -502,17 +511,17 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # On our machine it was the mask without `kept`, word for word. `write` reads the start at once, when nothing is kept, and then single
-# words. For these the mask is a single 1, which PyTorch spreads over all keys, and a single new word may see them all. So writing cannot
-# show this mistake, but `in_pieces` can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
+# words. For these the mask is a single 1, which PyTorch rightly spreads over all keys. So writing cannot show this mistake, but `in_pieces`
+# can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
 #
 # With places from 0 came
 #
-# > ... there lived a man named Ery, named Ery, a man named Ery, a man named Ery, who was a
+# > ... there lived a man named Ery, named Ery, a man named Ery
 #
 # and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
 
 # %% [markdown] id="real-limits"
-# **Limits.** These lines do not say how such numbers are found: with which texts, at what cost and by whose judgement.
+# **Limits.** These lines do not say with which texts, at what cost and by whose judgement such numbers are found.
 
 # %% id="verify-lesson"
 verify_lesson("transformer")
@@ -529,9 +538,8 @@ verify_lesson("transformer")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Every part reads a normed copy of the stream, and adds what it found.
-# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
-# - With a cache, each step after the first reads only the newest word, and up to rounding the scores are the same as without.
+# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer. - With a cache, each step after the first
+# reads only the newest word, and the scores stay the same up to rounding.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
 # and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others, but a machine that writes needs more. **How do its parts become one machine, and can you own every
-# line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
+# Attention lets each word look at others, but a machine that writes needs more. **How do its parts become one machine, and can you own
+# every line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
 #
 # **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
@@ -486,7 +486,8 @@ if model.is_here:
 #
 # > ... there lived a wise old man named Thorpe. He was a skilled craftsman, and he had a special gift: he could create
 #
-# If you wrote both turns, your norm and mask ran in each of its 30 blocks. Only the tokenizer and what reads the file are the course's.
+# If you wrote both turns, your norm and mask ran in each of its 30 blocks. Only the tokenizer and what reads the file do not stand on
+# this page.
 
 # %% [markdown] id="real-bet"
 # ### Wrong on purpose
@@ -614,9 +615,10 @@ for name in ("two blocks", "one block", "one block, unturned"):
     print(f"{name:19} loss {loss:.2f}, true {share:.2f}")
 
 # %% [markdown] id="one-block-notice"
-# One block tells as many true stories as two: each word follows from a few earlier ones, which one block can find by their places.
-# Unturned, it sees which words came, but not in which order. So after *gives it to* it cannot tell owner from helper (each of them also
-# brings a *she* or *he*), and only about half as many stories are true.
+# One block tells as many true stories as two: each word but the five choices follows from a few earlier ones, which one block can find by
+# their places. Unturned, it sees which words came, but not in which order. So after *gives it to* it cannot tell owner from helper (each
+# of them also brings a *she* or *he*), and only about half as many stories are true. (In one run, five of six untrue ones first went
+# wrong there.)
 
 # %% [markdown] id="deep-sum"
 # What does the plus sign do for the gradient? A part computes $y = x + f(r)$, and reads $r = \mathrm{N}(x)$. When the model is trained,
@@ -690,9 +692,9 @@ names = [", ".join(way) for way in WAYS]
 figures.gradients_by_block({name: place.values("gradients", name) for name in names})
 
 # %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. In the other three the ends of the curves differ by a factor of about 21 at most. (With
-# the norm first, divided, the factor comes from the small start of the stream, $1/d$: it falls below 2 if the stream starts at 1.) So the
-# place of the norm cannot be judged without the first weights.
+# In one: with the norm behind the sum, undivided. In the other three the ends of the curves, means of three draws, differ by a factor of
+# about 21 at most. (With the norm first, divided, the factor comes from the small start of the stream, $1/d$: in a run of ours, not
+# shown, it fell below 2 when the stream started at 1.) So the place of the norm cannot be judged without the first weights.
 
 # %% [markdown] id="deep-train"
 # We train the four models with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those

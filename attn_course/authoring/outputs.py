@@ -19,13 +19,14 @@ _EMBEDDED_IMAGE = re.compile(r"data:image/(png|jpeg|gif);base64")
 def settle(notebook: NotebookNode, name: str) -> None:
     """Bring the outputs of a notebook that just ran into the form that is stored.
 
-    Counts become 1..n, live cells lose their outputs, tracebacks lose the paths of this machine.
+    Counts become 1..n, live cells lose theirs and their outputs, tracebacks lose the paths of this machine.
 
     `notebook`: changed in place. Raises AuthoringError if a cell's output breaks a rule of `findings`.
     """
     for number, cell in enumerate(code_cells(notebook), 1):
         if LIVE in tags_of(cell):
-            cell.outputs = []
+            cell.outputs, cell.execution_count = [], None
+            continue
         cell.execution_count = number
         for output in cell.outputs:
             if output.output_type == "error":
@@ -59,9 +60,11 @@ def findings(cell: NotebookNode) -> Iterator[str]:
 def count_findings(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
     """Yield (cell id, what is wrong) where execution counts are not 1..n, or a live cell has kept an output."""
     for number, cell in enumerate(code_cells(notebook), 1):
-        if cell.execution_count != number:
-            yield cell.id, f"wanted execution count {number}, got {cell.execution_count}: was it run on its own, or never?"
-        if LIVE in tags_of(cell) and cell.outputs:
+        live = LIVE in tags_of(cell)
+        wanted = None if live else number
+        if cell.execution_count != wanted:
+            yield cell.id, f"wanted execution count {wanted}, got {cell.execution_count}: was it run on its own, or never?"
+        if live and cell.outputs:
             yield cell.id, f"wanted no stored output of a live cell, got {len(cell.outputs)}"
 
 

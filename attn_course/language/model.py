@@ -170,11 +170,18 @@ class LanguageModel:
         return dict(zip(pieces(self.tokenizer, best.indices.tolist()), best.values.tolist(), strict=True))
 
     @_answered
-    def maps(self, text: str) -> Float[np.ndarray, "layers heads len len"]:
-        """Return the weights of every head: maps[13, 8, 4, 1] is what token 4 gives to token 1 in layer 13, head 8."""
+    def maps(self, text: str, layer: int | None = None) -> Float[np.ndarray, "*layers heads len len"]:
+        """Return the weights of every head, or of those of one layer.
+
+        maps(text)[13, 8, 4, 1] and maps(text, 13)[8, 4, 1] are what token 4 gives to token 1 in layer 13, head 8. Raises ValueError if there
+        is no such layer.
+        """
+        if layer is not None and not 0 <= layer < self.n_layers:
+            raise ValueError(f"layer must be 0 to {self.n_layers - 1}; got {layer}")
         found: list[Tensor] = []
-        self._look(text, {f"blocks.{layer}.attention.weights": found.append for layer in range(self.n_layers)})
-        return torch.stack(found).numpy()
+        wanted = range(self.n_layers) if layer is None else (layer,)
+        self._look(text, {f"blocks.{each}.attention.weights": found.append for each in wanted})
+        return torch.stack(found).numpy() if layer is None else found[0].numpy()
 
     @_answered
     def residual(self, text: str) -> Float[np.ndarray, "depths len d_model"]:

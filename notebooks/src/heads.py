@@ -454,7 +454,7 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # %% id="real-why-code"
 eight = [(16, head) for head in range(1, 9)]
 for name, silent in (("no head", []), ("head 0", [(16, 0)]), ("the others", eight)):
-    to_paper = model.silenced(*silent).maps(words)[17, :, -1, 2]  # (9,)
+    to_paper = model.silenced(*silent).maps(words, layer=17)[:, -1, 2]  # (9,)
     most = to_paper.max()  # that any of the nine gives
     print(f"{name:10} silent: {most:.2f}", "#" * round(20 * most))
 

@@ -198,7 +198,7 @@ figures.bet(runs, [0, 12])
 # a lead to undo when another token comes next.) **The bet:** with some size both dots of the squared error lie in the box.
 
 # %% [markdown] id="size-predict"
-# **Predict** whether there is such a size. Try some in the brackets above.
+# **Predict** whether there is such a size, and then try some.
 
 # %% id="size-race" tags=["predicted"]
 for size in (3, 30, 10_000):

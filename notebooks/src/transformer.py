@@ -1,10 +1,10 @@
 # %% [markdown] id="title"
 # # {lesson}`transformer` A Transformer of your own
 #
-# Attention lets each word look at others, but a machine that writes needs more. **How do its parts become one machine, and can you own
-# every line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
+# Attention lets each word look at others, but today's machines that write have more parts. **How do they become one machine, and can you
+# own every line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 58 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -31,8 +31,8 @@ print(len(STORIES), "stories of", LENGTH, "words and stops")
 # sums have the mean 1.20, and with 0.5 for both only 0.69: the graph of $-\ln$ bends upwards, so the mean of $-\ln p_i$ is at least $-\ln$
 # of the mean $p_i$.
 #
-# A fixed model that reads only earlier words could draw a text word by word, so its probabilities of all 28-word texts sum to 1. The mean
-# $p_i$ of all $S=10752$ stories is therefore at most $1/S$:
+# A *fixed* model, no longer trained, that reads only earlier words could draw a text, so its probabilities of all
+# 28-word texts sum to 1. The mean $p_i$ of all $S=10752$ stories is therefore at most $1/S$:
 #
 # $$\frac{1}{S} \sum_{i=1}^{S} (-\ln p_i) \ge -\ln\Bigl( \frac{1}{S} \sum_{i=1}^{S} p_i \Bigr) \ge \ln S \key{loss-floor}$$
 #
@@ -425,7 +425,7 @@ print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
 #
 # > Mia has a black boat . she loses the boat . Mia finds the black boat .
 #
-# It is the one word that must *differ* from an earlier one, which may be harder than a copy. A few others lose their way altogether:
+# It is the one free choice that must *differ* from an earlier one, which may be harder than a copy. A few others lose their way altogether:
 #
 # > Mia has a red breaks the the the the the the the Kim . she drops key .
 
@@ -433,8 +433,8 @@ print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
 # ### Spot the mistake: too good
 #
 # How did the two friends get below the floor? One wrote `rows[:, :-1]` for the targets, too, and the other one forgot the mask. For them
-# and for our two blocks, the figure shows the loss on the kept-back stories, and which share of 500 drawn stories is true. **Predict** how
-# many of each friend's stories are true.
+# and for three other runs of our two blocks, the figure shows the loss on the kept-back stories, and which share of 500 drawn stories
+# is true. **Predict** how many of each friend's stories are true.
 
 # %% id="mistakes-code" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import STORYTELLERS
@@ -539,8 +539,8 @@ verify_lesson("transformer")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer. - With a cache, each step after the first
-# reads only the newest word, and the scores stay the same up to rounding.
+# - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
+# - With a cache, each step after the first reads only the newest word, and the scores stay the same up to rounding.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
 # and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the

@@ -75,7 +75,7 @@ def test_a_planned_lesson_is_judged_but_neither_numbered_nor_built(built):
     built.build(gate=lambda written: judged.append(written.slug) or [])
     assert judged == []
     tables = json.loads(built.read("attn_course/numbers.json"))
-    assert tables["slugs"]["triple"] == {"number": None, "title": "Triple"}
+    assert tables["slugs"]["triple"] == {"number": None, "title": "Triple", "name": "Thrice"}
     assert (tables["labels"]["triple"], tables["tasks"]["triple"]) == ({"thrice": None}, {"treble-it": None, "treble-twice": None})
     assert built.check(gate=lambda written: judged.append((written.slug, list(written.books))) or []) == []
     assert judged == [("double", ["notebooks", "solutions", "exercises"]), ("triple", [])]

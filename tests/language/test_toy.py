@@ -74,6 +74,9 @@ def test_logits_maps_and_stream_are_those_of_the_formula(toy, toy_file):
     logits, maps, _ = llama(toy_file, ids)
     np.testing.assert_allclose(toy.logits(TEXT), logits, atol=2e-5)
     np.testing.assert_allclose(toy.maps(TEXT), maps, atol=2e-5)
+    np.testing.assert_allclose(toy.maps(TEXT, layer=1), maps[1], atol=2e-5)
+    with pytest.raises(ValueError, match=r"^layer must be 0 to \d+; got -1$"):
+        toy.maps(TEXT, layer=-1)
     stream = toy.residual(TEXT)
     assert stream.shape == (SIZES["layers"] + 1, len(ids), SIZES["d_model"])
     np.testing.assert_array_equal(stream[0], toy.network.w_tokens.detach()[ids])

@@ -102,7 +102,7 @@ one position: 5 1 3
 
 @asked(
     "repair-columns-attention",
-    "Repair attention in columns",
+    "Repair X softmax(X^T W X)",
     kind="repair",
     equation="absorbed-attention-in-columns",
     points=2,

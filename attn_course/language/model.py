@@ -173,8 +173,8 @@ class LanguageModel:
     def maps(self, text: str, layer: int | None = None) -> Float[np.ndarray, "*layers heads len len"]:
         """Return the weights of every head, or of those of one layer.
 
-        maps(text)[13, 8, 4, 1] and maps(text, 13)[8, 4, 1] are what token 4 gives to token 1 in layer 13, head 8. Raises ValueError if there
-        is no such layer.
+        maps(text)[13, 8, 4, 1] and maps(text, 13)[8, 4, 1] are what token 4 gives to token 1 in layer 13, head 8. Raises ValueError if
+        there is no such layer.
         """
         if layer is not None and not 0 <= layer < self.n_layers:
             raise ValueError(f"layer must be 0 to {self.n_layers - 1}; got {layer}")

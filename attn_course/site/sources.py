@@ -60,6 +60,7 @@ ALIVE, HOLES = re.compile(r'^alive\("([a-z0-9-]+)"\)', re.MULTILINE), re.compile
 A_LINE_OR_TWO = 160
 ASKED = re.compile(r"(?<=[^\n])\n>")  # the text before a question is a paragraph of its own
 SHOWN_THERE = re.compile(r"\bprint\(|^ *figures\.", re.MULTILINE)  # by a cell whose output depends on the machine
+HEADING = re.compile(r"^#.*", re.MULTILINE)
 LIVE = '<small class="live">What comes out of this cell and its like depends on the machine: run them in your notebook.</small>'
 SIZE = re.compile(r'width="\d+" height="\d+"')
 IMPORTS = QUIET | {"mystnb": {"code_prompt_show": "imports", "code_prompt_hide": "imports"}}
@@ -308,7 +309,7 @@ class Sources:
     def _equation(self, equation: Equation) -> str:
         number, label = numbers.eq(equation.label), equation.label
         where = f"{number} of lesson [{self._named(equation.lesson)}](../{equation.lesson}.ipynb)"
-        practised = [f"[Task {task.number}: {task.title}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
+        practised = [f"[Task {task.number}: {_titled(task.title)}](../task/{task.id}.md)" for task in self.tasks if task.equation == label]
         listed = [
             ("Assumes", [self._said(each) for each in equation.assumes]),
             ("Rests on", [_to(each) for each in equation.uses if each in self._labels]),
@@ -435,7 +436,7 @@ class Sources:
                 each.name,
             )
         for task in self.tasks:
-            found[f"task/{task.id}"] = ("Task", task.trains, task.title)
+            found[f"task/{task.id}"] = ("Task", task.trains, _titled(task.title))
         found |= {page: ("", "", title) for page, title in OTHERS.items()}
         shown = {page: re.sub("`([^`]+)`", r"<code>\1</code>", f"{_sentence(said)}." * bool(said)) for page, (_, said, _) in found.items()}
         return {page: (kind, shown[page], title) for page, (kind, _, title) in found.items()}
@@ -494,7 +495,7 @@ class Sources:
     def rows(self) -> list[list[tuple[str, str]]]:
         """Pages that follow each other, with their titles: equations, and tasks."""
         equations = [(f"eq/{equation.label}", _called(equation.label)) for equation in self.equations]
-        tasks = [(f"task/{task.id}", f"{task.number} {task.title}") for task in self.tasks]
+        tasks = [(f"task/{task.id}", f"{task.number} {_titled(task.title)}") for task in self.tasks]
         return [equations, [(page, title) for page, title in tasks if (self.folder / f"{page}.md").is_file()]]
 
 
@@ -537,8 +538,12 @@ def _narrowed(latex: str) -> str:
 
 
 def _said_in_tasks(text: str) -> str:
-    """Set the mathematics of hints, which are plain text."""
-    return HINT.sub(_hint, text)
+    """Set the mathematics of hints and of headings, which are plain text."""
+    return HEADING.sub(lambda found: _titled(found[0]), HINT.sub(_hint, text))
+
+
+def _titled(title: str) -> str:
+    return title.replace("^T", "⊤")  # stands in menus too
 
 
 def _displayed(text: str) -> str:

@@ -78,9 +78,9 @@ def looks(before: ArrayLike, after: ArrayLike) -> None:
     """
     names, (left, right) = ("the single head", "first of two", "second of two"), (np.asarray(each, dtype=float) for each in (before, after))
     turns = np.arange(8) * np.pi / 4
-    drawing = Diagram("looks", 396, 186)
-    for middle, name, *weights in zip((66, 198, 330), names, left, right, strict=True):
-        centres = np.stack([middle + 51 * np.sin(turns), 72 - 51 * np.cos(turns)], axis=1)
+    drawing = Diagram("looks", 426, 186)
+    for middle, name, *weights in zip((71, 213, 355), names, left, right, strict=True):
+        centres = np.stack([middle + 56 * np.sin(turns), 72 - 56 * np.cos(turns)], axis=1)
         both = min(weights) >= 0.1
         for place, (x, y) in enumerate(centres):
             drawing.box(Area(x, y, 20, 20), str(place))

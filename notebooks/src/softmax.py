@@ -204,7 +204,7 @@ figures.bet(runs, [0, 12])
 for size in (3, 30, 10_000):
     dots = from_both("squared error", size)
     said = (f"steps {steps:,}, last score {last:,.2f}" for steps, last in dots)
-    print(f"size {size:,}:", *said, sep="\n    ")
+    print(f"size {size:,}:", *said, sep="   ")
 
 # %% [markdown] id="size-answer" tags=["answer"]
 # There is none. From 0 the size 3 ends at 0.67, so a size above 31.5 throws the score past 7. But up to 31.5 it takes more than 1,000 steps

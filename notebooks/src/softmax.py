@@ -1,12 +1,12 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention gives each key a score. To average the values it needs weights, none negative, with the sum 1. Of countless ways to get them,
-# standard attention, language models and the physics of heat all begin with an amount $e^z$ for each score $z$. **Why $e^z$?** One wish
-# leaves no other continuous amount that comes from each score alone, up to factor and base. But some weights get so tiny that training may
-# stall. You will find a loss against this.
+# Attention gives each key a score. To average the values it needs weights: none negative, together 1. Of countless ways to get them,
+# standard attention, language models and the physics of heat all begin with an amount $e^z$ for each score $z$. **Why $e^z$?** A single
+# wish leaves no other continuous amount that comes from each score alone, up to factor and base. But some
+# weights become so tiny that training may stall. You will find a loss against this.
 #
-# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 58 minutes, without *Deeper* sections and the
+# **You need** exponentials, logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -46,8 +46,8 @@ figures.machine()
 # %% [markdown] id="leads"
 # ## Only leads count
 #
-# Why $e^z$? We try it beside three other amounts, and add one vector $u$ to every key. All scores of a query change by the same number,
-# here 5. No key gains on another, so no weight should change.
+# What is special about $e^z$? Let us try it beside three other amounts. Suppose that one vector $u$ is added to every key. Then all
+# scores of a query change by the same number, here by 5. No key has gained on another, so no weight should change.
 
 # %% id="leads-code"
 ways = {
@@ -62,7 +62,7 @@ for name, amount_of in ways.items():
     print(f"{name:14}  cat: {before:.2f}, with 5 more for all {after:.2f}")
 
 # %% [markdown] id="cauchy"
-# With $e^z$ and $2^z$ "cat" keeps its weight. Does anything else keep it?
+# With $e^z$ and with $2^z$ "cat" keeps its weight, and with the other two it does not. Is there anything else that keeps it?
 #
 # Our wish is that **only leads count**: a number added to all scores must change no weight. Let each amount $g(z_i)$ come from its score
 # alone, by one positive function $g$ for all tokens, as here. We subtract $z_j$ from all scores. No weight changes, so no ratio of weights
@@ -76,13 +76,13 @@ for name, amount_of in ways.items():
 figures.leads({"it": -2, "because": 0, "cat": 4})
 
 # %% [markdown] id="rule"
-# Leads add up while factors multiply:
+# When we climb from one token to the next, leads add up while factors multiply:
 #
 # $$f(x + y) = f(x)\, f(y)$$
 
 # %% [markdown] id="powers"
-# So $f(3) = f(1)^3$, $f(\frac12)$ is the square root of $f(1)$, and $f(-x) = 1 / f(x)$. In this way we get $f(x) = a^x$ with $a = f(1)$
-# for every fraction $x$, and if $f$ is continuous, for every number $x$ (Cauchy, 1821).
+# Therefore $f(3) = f(1)^3$, $f(\frac12)$ is the square root of $f(1)$, and $f(-x) = 1 / f(x)$. In this way we get $f(x) = a^x$ with
+# $a = f(1)$ for every fraction $x$, and if $f$ is continuous, for every number $x$ (Cauchy, 1821).
 #
 # The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
 # amount from each score alone**, up to the base $a$.
@@ -135,15 +135,17 @@ def weights_of(scores):
 # %% [markdown] id="race"
 # ## A race, and a riddle
 #
-# Turning leads into factors has a price. If a wrong token leads by 12, the right one has $e^{12} \approx 163{,}000$ times less weight. Can
-# training bring it back?
+# Now for the price. If leads become factors, then a token that is behind by 12 has $e^{12} \approx 163{,}000$ times less weight than the
+# one in front. Suppose that the token behind is the right one. Can training bring it back?
+
+# %% [markdown] id="two-losses"
+# A language model with the weights $s = \sigma(z)$ gives the chance $s_y$ to the token $y$ that really comes next. It is trained with a
+# loss called **cross-entropy**, $-\ln s_y$, which is large if this token is a surprise. Why not with the squared error
+# $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0? It, too, is smallest if the right token has all
+# the weight.
 #
-# A language model with the weights $s = \sigma(z)$ gives the chance $s_y$ to the token $y$ that really comes next. It is trained with the
-# **cross-entropy** $-\ln s_y$, which is large if the token is a surprise. Why not with the squared error
-# $\frac12 \sum_i (s_i - \delta_{iy})^2$, where $\delta_{iy}$ is 1 if $i = y$ and else 0?
-#
-# Let the two race. Of three tokens the third is right, but the first leads by 12. Each step moves the scores against the slopes of the
-# loss, which we measure with a nudge. (A network moves its parameters instead.)
+# We let the two losses race. Of three tokens the third is right, but the first leads by 12. Each step moves the scores against the slopes
+# of the loss, which we measure with a nudge. (A network moves its parameters instead.)
 
 # %% id="slopes-code"
 truth = np.array([0.0, 0.0, 1.0])
@@ -179,8 +181,9 @@ for name, loss in losses.items():
 # Cross-entropy needs 7 steps, and the squared error 33,923.
 
 # %% [markdown] id="size-bet"
-# Unfair, you may say: the steps of the squared error are just too short. So multiply them by a *size*, and look for one that is quick
-# from 12 but not wild from 0. Each race is a dot, with its steps across and the *last score* of the right token upwards. Here is 50:
+# Unfair, you may say: the steps of the squared error are just too short. So let us multiply them by a *size*. We want one that is quick
+# when the wrong token leads by 12, and not wild when nothing leads. Each race becomes a dot: across we see how many steps it took, and
+# upwards the *last score* of the right token. Here is the size 50 beside cross-entropy:
 
 
 # %% id="size-box"
@@ -194,8 +197,9 @@ for size in [50]:  # yours to change
 figures.bet(runs, [0, 12])
 
 # %% [markdown] id="size-rules"
-# From 12 cross-entropy takes 7 steps to the last score 6.43, so the box allows 7 steps and a last score of 7. (A score thrown further is
-# a lead to undo when another token comes next.) **The bet:** with some size both dots of the squared error lie in the box.
+# From 12 cross-entropy takes 7 steps, and ends at the score 6.43. So the box in the picture allows 7 steps and a last score of 7. It has
+# an upper edge because a score that is thrown too far is itself a lead, which must be undone when another token comes next. **The bet:**
+# with some size, both dots of the squared error lie in the box.
 
 # %% [markdown] id="size-predict"
 # **Predict** whether there is such a size, and then try some.
@@ -207,27 +211,28 @@ for size in (3, 30, 10_000):
     print(f"size {size:,}:", *said, sep="   ")
 
 # %% [markdown] id="size-answer" tags=["answer"]
-# There is none. From 0 the size 3 ends at 0.67, so a size above 31.5 throws the score past 7. But up to 31.5 it takes more than 1,000 steps
-# from 12.
+# There is none. From 0 the size 3 takes one step, to 0.67, so a size above 31.5 throws the score past 7. But up to 31.5 it takes more than
+# 1,000 steps from 12.
 
 # %% [markdown] id="size-seen"
-# Whatever the size, the first step from 0 moves the score of the right token 18,000 times as far as the one from 12. Why?
+# Whatever the size, the first step from 0 moves the score of the right token 18,000 times as far as the first step from 12. Why?
 
 # %% [markdown] id="loss"
 # ## Why seven steps
 #
-# Let us first see what cross-entropy does. The logarithm of a weight is $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called
-# **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope along $z_i$ is $e^{z_i}$ over the sum. So **softmax is the gradient of
-# log-sum-exp**:
+# Before we accuse the squared error, let us see what cross-entropy does right. It is made of logarithms of weights, and these are
+# simple: $\ln s_i = z_i - \ln \sum_j e^{z_j}$. The last term is called **log-sum-exp**, $\mathrm{lse}(z)$. By the chain rule its slope
+# along $z_i$ is $e^{z_i}$ over the sum, which is a weight. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
-#
-# The cross-entropy is $\mathrm{lse}(z) - z_y$, so each of its slopes is a weight minus the truth:
+
+# %% [markdown] id="loss-slopes"
+# The cross-entropy is $\mathrm{lse}(z) - z_y$. Therefore each of its slopes is a weight minus the truth:
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \key{cross-entropy-gradient}$$
 #
-# At $(12, 0, 0)$ they are nearly $(1, 0, -1)$. A step moves the first score down and the third up by nearly 1, so six
-# steps undo nearly all of the lead, and one more wins.
+# This explains the seven steps. At $(12, 0, 0)$ the slopes are nearly $(1, 0, -1)$. A step moves the first score down by nearly 1, and the
+# third up by nearly 1, so six steps undo nearly all of the lead, and one more wins.
 #
 # If the next token is $i$ with the chance $p_i$, the slopes are on average $s_i - p_i$. They are all 0 only if **the weights are the true
 # chances**.
@@ -235,10 +240,10 @@ for size in (3, 30, 10_000):
 # %% [markdown] id="gradient"
 # ## Who pays?
 #
-# And what starves the squared error? It has the same slopes $s_i - \delta_{iy}$, but along the *weights*, and a step moves scores. How do
-# the weights follow?
+# And what starves the squared error? Its slopes are the same $s_i - \delta_{iy}$, but they are slopes along the *weights*, while a step
+# moves scores. So we must ask how the weights follow the scores.
 #
-# In the row of "it" we raise the score of "tired" a little. Its weight grows, and as all weights sum to 1, the other tokens pay.
+# Let us raise the score of "tired" a little in the row of "it". Its weight grows, and since all weights sum to 1, the other tokens pay.
 # **Predict** who pays most: "because" with the same score as "tired", "cat" with the weight 0.95, or all the same?
 
 # %% id="jacobian-code" tags=["predicted"]
@@ -253,35 +258,39 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # "Cat" pays nearly all that "tired" gets.
 
 # %% [markdown] id="jacobian"
-# The other six pay in proportion to their weights. Why? Take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and raise $z_j$. The
-# first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So $\ln s_i$ has the slope
-# $\delta_{ij} - s_j$. As the slope of $\ln s_i$ is the slope of $s_i$ divided by $s_i$,
+# The other six pay in proportion to their weights. To see why, take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and raise
+# $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So the slope of $\ln s_i$ is
+# $\delta_{ij} - s_j$. It is also the slope of $s_i$ divided by $s_i$, so
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
-# A weight near 0 or 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny.
+# In words: a weight near 0 or near 1 hardly follows even its own score, because $s_j\,(1 - s_j)$ is tiny.
 
 # %% [markdown] id="lemma"
 # ## Why the squared error waits
 #
-# Let a loss $L$ have the slopes $g_i = \partial L / \partial s_i$ along the weights. By the chain rule its slope along $z_j$ is
-# $\sum_i g_i\, \partial s_i / \partial z_j$. With {eq}`softmax-derivative` the term with $\delta_{ij}$ leaves $s_j g_j$, and the other is
-# minus $s_j$ times the average slope $\bar g$:
+# Now we can follow any loss $L$ back to the scores. Let its slopes along the weights be $g_i = \partial L / \partial s_i$. By the chain
+# rule its slope along $z_j$ is $\sum_i g_i\, \partial s_i / \partial z_j$. With {eq}`softmax-derivative` the term with $\delta_{ij}$ leaves
+# $s_j g_j$, and the other one is minus $s_j$ times the average slope $\bar g$:
 #
 # $$\frac{\partial L}{\partial z_j} = s_j\, (g_j - \bar g), \qquad \bar g = \sum_{i=1}^{n} s_i\, g_i$$
 #
-# So a score moves by how far its $g_j$ is from the average, times its weight, which may be tiny.
+# So a score is moved by how far its $g_j$ is from the average, times its weight. Here are both factors for the squared error, from the
+# lead 0 and from the lead 12:
+
+# %% id="two-models-code"
+for lead in (0.0, 12.0):
+    s = weights_of(np.array([lead, 0.0, 0.0]))
+    g = s - truth
+    for name, row in {"weights": s, "g - average": g - s @ g}.items():
+        print(f"from {lead:2.0f} {name:11}", *(f"{number:9.6f}" for number in row))
 
 # %% [markdown] id="two-models"
-# **By hand.** From 0 the squared error has $g = (\frac13, \frac13, -\frac23)$, with the average 0. So along the third score the
-# slope is $\frac13 \cdot (-\frac23) = -\frac29$.
+# From 0 the third score has the slope $\frac13 \cdot (-\frac23) = -\frac29$. From 12 it has $0.000006 \cdot (-2)$, which is 18,000 times
+# smaller, because of the tiny weight. The first score waits, too, and for the other reason: its weight is nearly 1, but its $g_1$ is
+# nearly the average.
 #
-# From 12 the weights are nearly $(1, \varepsilon, \varepsilon)$ with $\varepsilon = 1 / 163{,}000$, and $g$ is nearly $(1, 0, -1)$, with
-# the average 1. Along the third score the slope is $\varepsilon\,(-1 - 1)$, which is 18,000 times smaller. The first score waits, too: its
-# weight is near 1, but its $g_1$ is nearly the average.
-
-# %% [markdown] id="riddle-solved"
-# So the squared error waits: its $g_i$ stay between $-1$ and 1, and nothing makes up for the tiny weight in front.
+# This solves the riddle. The $g_i$ of the squared error stay between $-1$ and 1, so nothing makes up for the tiny weight in front.
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -291,7 +300,8 @@ my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours"
-# With $\beta = 1$ yours must be {eq}`softmax-derivative`, and with $\beta = 0$ it must be 0, because then all weights stay equal.
+# You can test yours: with $\beta = 1$ it must be {eq}`softmax-derivative`, and with $\beta = 0$ it must be 0, because then all weights
+# stay equal.
 #
 # <details><summary>Our answer</summary>
 #
@@ -302,7 +312,7 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="own"
 # ## A loss of your own
 #
-# Which loss of $s_y$ alone brings both dots into the box? To try some, we need $s_j\,(g_j - \bar g)$ as code.
+# Which loss of $s_y$ alone brings both dots into the box? Before we can try some, we need $s_j\,(g_j - \bar g)$ as code.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -317,13 +327,13 @@ check("pull-back-one-row", my_pull)
 #
 # </details>
 #
-# A loss of $s_y$ alone has only one slope along the weights that is not 0, $g_y$, so $\bar g = s_y\, g_y$. We try $g_y = -1 / s_y^p$ with
-# a power $p$. Along the score of the right token the slope is then
+# A loss of $s_y$ alone has only one slope along the weights that may differ from 0, namely $g_y$, so $\bar g = s_y\, g_y$. It has to be
+# large where the weight is tiny. So we try $g_y = -1 / s_y^p$ with a power $p$. Along the score of the right token the slope is then
 #
 # $$s_y\, (g_y - \bar g) = s_y\, g_y\, (1 - s_y) = -s_y^{1 - p}\, (1 - s_y)$$
 
 # %% [markdown] id="own-predict-loss"
-# From 0 we begin with $s_y = \frac13$, and from 12 with nearly $e^{-12}$. We also print the *factor* $s_y^{1 - p}$ there.
+# From 0 we begin with $s_y = \frac13$, and from 12 with nearly $e^{-12}$. We also print the *factor* $s_y^{1 - p}$ at these beginnings.
 #
 # **Predict** which of the powers 1/2, 1, 1.1 and 1.3 bring both dots into the box, and add one of yours.
 
@@ -346,15 +356,30 @@ for power in (1 / 2, 1, 1.1, 1.3):  # yours to change
 figures.bet(runs, [0, 12])
 
 # %% [markdown] id="own-seen" tags=["answer"]
-# The powers 1 and 1.1 do, and 1.1 is quicker here: 3 steps from 12 against 7. From 12 the power 1/2 has the factor $e^{-6}$,
-# so it waits, and 1.3 has $e^{3.6}$, which throws the score to 36.6 in one step.
+# The powers 1 and 1.1 do, and 1.1 is even quicker here: it takes 3 steps from 12, against 7. From 12 the power 1/2 has the factor $e^{-6}$,
+# so it waits, and the power 1.3 has $e^{3.6}$, which throws the score to 36.6 in one step.
 
 # %% [markdown] id="own-moral"
-# The box alone does not choose between the two. Longer leads do: below 1 they make the first step tiny, and above 1 huge. With 1.1 a
-# lead of 50 throws the score to 148. Only at the power 1 is the factor 1 from every lead.
+# The box alone does not choose between the two. Longer leads do: with a power below 1 they make the first step tiny, and with a power
+# above 1 huge. With 1.1 a lead of 50 throws the score to 148. Only at the power 1 is the factor 1 from every lead.
 #
 # At the power 1 the weight in front cancels, and the slope is $s_y - 1$. Up to a constant only $-\ln s_y$ has $g_y = -1 / s_y$. So you have
 # found cross-entropy: **its logarithm undoes the $e^z$ that made the weight tiny**.
+
+# %% [markdown] id="trap"
+# One trap is left. What does a computer make of this logarithm at a lead of 800?
+
+# %% id="trap-code"
+far = np.array([800.0, 0.0, 0.0])
+with np.errstate(all="ignore"):
+    print("-ln of the weight:", -np.log(weights_of(far)[2]))
+largest = far.max()
+lse = largest + np.log(np.exp(far - largest).sum())
+print("lse less the score:", lse - far[2])
+
+# %% [markdown] id="trap-seen"
+# The weight $e^{-800}$ is rounded to 0, so its logarithm is infinite. But $\mathrm{lse}(z) - z_y$ never makes the weight, and is right.
+# PyTorch's `cross_entropy` asks for the scores and not for weights, so it can do the same.
 
 # %% id="verify-lesson"
 verify_lesson("softmax")

@@ -76,7 +76,7 @@ def bet(runs: Mapping[str, ArrayLike], leads: ArrayLike, most: int = 7) -> None:
     said = "; ".join(f"{name}: " + ", ".join(f"{steps:,.0f} to {last:,.2f}" for steps, last in chain) for name, chain in chains.items())
     title = f"All dots in the box: {kept}"
     alt = f"Steps and last score of the right token, from the leads {listed(begun, 0)}: {said}. In the box, at most {most} each: {kept}."
-    with picture(title=title, alt=alt, height=3.9) as (ax,):
+    with picture(title=title, alt=alt, height=4.4) as (ax,):
         ax.add_patch(Rectangle((0.6, 0.2), most - 0.6, most - 0.2, color=WEIGHTS, alpha=0.16, linewidth=0, clip_on=False))
         for (name, chain), (colour, dashes) in zip(chains.items(), itertools.cycle(NEUTRAL_STYLES)):
             ax.plot(*chain.T, color=colour, linestyle=dashes, label=name)
@@ -88,7 +88,9 @@ def bet(runs: Mapping[str, ArrayLike], leads: ArrayLike, most: int = 7) -> None:
         ax.set(xlim=(0.6, max(2 * longest, 1000)), ylim=(0.2, max(2 * highest, 30)))
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
-        ax.legend()  # where it covers no race
+        ax.xaxis.set_major_formatter("{x:,g}")
+        ax.yaxis.set_major_formatter("{x:,g}")
+        label_ends(ax)
 
 
 def softmax_explorable() -> None:

@@ -113,7 +113,7 @@ figures.looks(on_before.mean(dim=(0, 2)), on_after.mean(dim=(0, 2)))  # (3,) eac
 
 # %% [markdown] id="hook-riddle"
 # Each of the two heads looks at one neighbour. The single head looks at both, and the place before, which it names every time, leads by only
-# 0.04. In the other starts, too, the neighbour that it names has the larger weight.
+# 0.04. In the other starts, too, the neighbour it names has the larger weight.
 
 # %% [markdown] id="why"
 # ## How can a lead of 0.04 decide everything?
@@ -139,10 +139,11 @@ figures.mixture_explorable()
 # or fall, or stay. So it is never highest in the middle.
 
 # %% [markdown] id="why-both"
-# Can a head of width 32 do better? Its mixture is a vector, but a score is one number, and again the middle row ends up in the middle. Let the
-# weights of the head be the same for all colours, and let $D$ be the score of "blue comes after" minus that of "red comes after". Behind the
-# weights, everything is linear. So the colour at a place adds to $D$ a number of its own, $r$ for red or $b$ for blue, times the weight of
-# the place. If "red, red" has $D_0$, and nothing else on the ring changes, the three rows of the table have
+# Can a head of width 32 do better? Its mixture is a vector, but a score is one number, and again the middle row ends up in the middle.
+#
+# Let the weights of the head be the same for all colours, and let $D$ be the score of "blue comes after" minus that of "red comes after".
+# Behind the weights, everything is linear. So the colour at a place adds to $D$ a number of its own, $r$ for red or $b$ for blue, times the
+# weight of the place. If "red, red" has $D_0$, and nothing else on the ring changes, the three rows of the table have
 #
 # $$D_0, \qquad D_0 + w_{\mathrm{after}}\, (b - r), \qquad D_0 + w_{\mathrm{before}}\, (b - r)$$
 
@@ -151,8 +152,8 @@ figures.mixture_explorable()
 # them, unless the place after leads, by however little.
 
 # %% [markdown] id="why-two"
-# In the same way, the place before must lead if the colour *before* is to be told. So one head with fixed weights cannot tell both, but two
-# heads can, because a different place may lead in each.
+# To tell the colour *before*, the place before must lead, in the same way. So one head with fixed weights cannot tell both, but two heads
+# can, because a different place may lead in each.
 #
 # The weights of our single head change a little with the colours, so the proof does not bind it. Does the same place always lead?
 
@@ -206,7 +207,7 @@ def heads_by_loop(query, key, value, n_heads):
 # %% [markdown] id="small-heads"
 # The first head reads the first column. The root of its width is 1, so its scores are $0$, $\ln 8$ and $0$. Therefore "cat" gets the weight
 # $\frac{8}{1 + 8 + 1}$, and the head returns $0.8 \cdot 2 = 1.6$. What does the second one return? A single head of width 2 scores "the" and
-# "cat" alike, and so it mixes them.
+# "cat" alike, and mixes them.
 
 # %% id="small-code"
 query = np.log([[1.0, 1], [1, 1], [8, 8]])  # the last row is that of "sat"
@@ -449,7 +450,7 @@ figures.silenced({name: 100 * texts.values("silenced", name) for name in choices
 # ```
 #
 # 1. At "paper", head 0 of layer 16 notes that "green" came before.
-# 2. At the second "green", a head of layer 17 looks for this note.
+# 2. At the second "green", a head of layer 17 looks for this note, and finds "paper".
 #
 # If so, without head 0 the most that a head of layer 17 gives to "paper" must fall:
 

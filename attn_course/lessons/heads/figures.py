@@ -78,7 +78,7 @@ def looks(before: ArrayLike, after: ArrayLike) -> None:
     """
     names, (left, right) = ("the single head", "first of two", "second of two"), (np.asarray(each, dtype=float) for each in (before, after))
     turns = np.arange(8) * np.pi / 4
-    drawing = Diagram("looks", 426, 186)
+    drawing = Diagram("looks", 426, 170)
     for middle, name, *weights in zip((71, 213, 355), names, left, right, strict=True):
         centres = np.stack([middle + 56 * np.sin(turns), 72 - 56 * np.cos(turns)], axis=1)
         both = min(weights) >= 0.1
@@ -89,7 +89,7 @@ def looks(before: ArrayLike, after: ArrayLike) -> None:
                     drawing.arrow(*_between(centres[place], centres[(place + step) % 8], 3.5 * both), role="weights")
         for y, side, weight in zip((69, 87), ("before", "after"), weights, strict=True):
             drawing.text((middle, y), f"{side} {weight:.2f}", small=True)
-        drawing.text((middle, 176), name)
+        drawing.text((middle, 160), name)
     told = "An arrow leads from each place to the neighbours it looks at; before is to the left of the upper place, after to the right."
     shares = (f"{name} {before:.2f} and {after:.2f}" for name, before, after in zip(names, left, right, strict=True))
     publish_diagram(
@@ -97,6 +97,7 @@ def looks(before: ArrayLike, after: ArrayLike) -> None:
             title="One head looks both ways, two heads one way each",
             caption="Each place looks at the places its arrows lead to. The numbers are the mean weights on both neighbours.",
             alt=f"Three rings of eight places. {told} Weights on the places before and after: {'; '.join(shares)}.",
+            views=drawing.strips(142),
         )
     )
 

@@ -556,7 +556,7 @@ if model.is_here:
     tell("you", read(my_causal))
 
 # %% [markdown] id="reads-notice"
-# On our machine our answers took eight seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the
+# On our machine our answers took about seven seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the
 # words that do come next, was 4.49 twice, and no score was off by more than 0.0001.
 #
 # Would the right word alone prove your kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own
@@ -581,7 +581,7 @@ if model.is_here:
 # mistake, because scores are off by up to 27.5.
 
 # %% [markdown] id="limits"
-# **Limits.** NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and
+# **Limits.** In the outputs stored here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and
 # outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary digits, and runs the
 # programs in order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of our helpers.
 

@@ -503,6 +503,7 @@ for B in (16, 32, 64):
 # %% [markdown] id="package-ours"
 # With tiles of 64 your kernel must still give what PyTorch gives, also for 100 queries:
 
+
 # %% id="agree" tags=["live"]
 def pytorch(query, key, value):
     tensors = [torch.as_tensor(each) for each in (query, key, value)]
@@ -563,9 +564,10 @@ if model.is_here:
 # tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, here words and marks, and *lamp* is the sixth. **Predict**
 # which of the two still says *lamp*.
 
+
 # %% id="reads-broken" tags=["live", "predicted"]
 def short_sighted(query, key, value):
-    tiles = zip(*(each.split(16) for each in (query, key, value)))
+    tiles = zip(query.split(16), key.split(16), value.split(16), strict=True)
     return torch.cat([my_causal(*tile) for tile in tiles])
 
 
@@ -581,9 +583,10 @@ if model.is_here:
 # mistake, because scores are off by up to 27.5.
 
 # %% [markdown] id="limits"
-# **Limits.** In the outputs stored here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and
-# outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary digits, and runs the
-# programs in order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of our helpers.
+# **Limits.** In the outputs stored here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached,
+# without queries and outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary
+# digits, and runs the programs in order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of
+# our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")

@@ -1,13 +1,14 @@
 # %% [markdown] id="title"
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
-# Lesson {lesson}`flash` wrote FlashAttention in NumPy. **Can you write it for a GPU, if you start from a sum of two arrays?** On this
-# ladder of small kernels the first is ours and the next eight are yours. At the end a picture shows which blocks of $V$ your last kernel
-# uses.
+# The second version of FlashAttention exchanged two loops. Its paper names who had done so first: Philippe Tillet, in an example kernel
+# for *Triton*, his language for GPUs. **Can you write such a kernel, if you start from a sum of two arrays?**
+#
+# The ladder has eight rungs of a few lines. At its top your kernel reads a story in all 30 layers of a language model, beside two kernels
+# with a mistake. One of those will look better than yours.
 #
 # **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere the course brings a
-# small stand-in.
+# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). Triton runs on Linux. Elsewhere the course brings a small stand-in.
 
 # %% id="setup"
 import os
@@ -36,10 +37,13 @@ figures.machine()
 # %% [markdown] id="program"
 # ## Many programs, one block each
 #
-# A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**, and `tl.program_id(0)` is its number. A
-# kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address plus
-# 1, so a pointer plus a block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the program, and
-# `tl.store` writes numbers back. The **mask** of a load or a store says which addresses count. This kernel adds two arrays:
+# A **kernel** is a function that a GPU runs many times at once. Each run is called a **program**. All programs run the same lines, so each
+# must find out which part of the data is its own. For this `tl.program_id(0)` gives it its number.
+
+# %% [markdown] id="pointer"
+# A kernel sees an array as a **pointer**, the address of its first number. Triton counts in numbers: the next one stands at the address
+# plus 1, so a pointer plus a block of whole numbers is a block of addresses. `tl.load` brings the numbers that stand there into the
+# program, and `tl.store` writes numbers back. The **mask** says which addresses count. This kernel adds two arrays:
 
 
 # %% id="add"
@@ -58,9 +62,12 @@ def add(x, y, out, n, B: tl.constexpr):
 figures.programs(37, 16)
 
 # %% [markdown] id="launch"
-# A kernel is launched as `kernel[(programs,)](...)`. The tuple in the square brackets is the **grid**. Our function `launch` does it, and
-# also shows many missing masks: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN, and `finished`
-# complains if a program has stored something in the margins. Arguments given by name, such as `B=16`, go to the `constexpr` parameters.
+# A kernel is launched as `kernel[(programs,)](...)`. The tuple in the square brackets is the **grid**. Arguments given by name, such as
+# `B=16`, go to the `constexpr` parameters.
+#
+# A GPU need not complain when a mask is missing: it may read, or overwrite, whatever lies there. So our `launch` sets a trap that shows
+# many such mistakes: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN, and `finished` complains if a
+# program has stored something in the margins.
 
 # %% id="launch-code"
 from attn_course.experiments.guarded import empty, finished, guarded
@@ -74,27 +81,28 @@ def launch(kernel, programs, arrays, shape, *numbers, **sizes):
 
 
 # %% [markdown] id="launch-add"
-# Here three programs add 37 numbers:
+# Three programs add 37 numbers:
 
 # %% id="add-run"
 programs = triton.cdiv(37, 16)  # 37 / 16, rounded up
 launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist()
 
 # %% [markdown] id="rows"
-# ## A row in a loop
+# ## Rungs 1 and 2: a row in a loop
 #
-# Now one program takes a whole row of a table $X$ with $n$ columns, and goes through it in blocks of 16. The rows lie in memory one after
-# the other. Counted from 0,
+# A row may be longer than a block, so a program goes through it in a loop, 16 numbers at a time. It must know where its row begins. In a
+# table $X$ with $n$ columns the rows lie in memory one after the other. Counted from 0,
 #
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
-# so $X_{ij}$ stands at `x + i * n + j`, and row `row` begins at `x + row * n`. A load puts `other` where the mask leaves a number out. If
-# `other` is missing, anything may stand there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows.
-# `tl.sum(block, 0)` is the sum of a block.
+# so $X_{ij}$ stands at `x + i * n + j`, and row `row` begins at `x + row * n`.
+
+# %% [markdown] id="other"
+# The last block may reach beyond its row. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
+# there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows. `tl.sum(block, 0)` is the sum of a block.
 
 # %% [markdown] id="sum-turn"
-# In each rung, replace the dots and run the cell. The function below the kernel launches it. The check calls a task by its number in the
-# exercises.
+# On each rung, replace the dots and run the cell.
 #
 # **Your turn.** {turn}`row-sum-kernel`
 
@@ -124,7 +132,8 @@ check("row-sum-kernel", my_row_sum)
 # ```
 
 # %% [markdown] id="max-turn"
-# `tl.max(block, 0)` is the largest number of a block, and `tl.maximum(a, b)` the larger of two numbers.
+# What is left out must not change the result, so for a sum `other` was 0. And for a maximum? `tl.max(block, 0)` is the largest number of a
+# block, and `tl.maximum(a, b)` the larger of two.
 #
 # **Your turn.** {turn}`row-maximum-kernel`
 
@@ -156,7 +165,34 @@ check("row-maximum-kernel", my_row_max)
 # ```
 
 # %% [markdown] id="spot"
-# ## Spot the mistakes
+# ## Rung 3: spot the mistakes
+#
+# The next kernel is not yours. What it returns looks like a softmax of each row:
+
+
+# %% id="broken-code"
+@triton.jit
+def broken_softmax(x, out, n, B: tl.constexpr):
+    row, j = tl.program_id(0), tl.arange(0, B)
+    s = tl.load(x + row * n + j, mask=j < n, other=0.0)
+    p = tl.exp(s - tl.max(s, 0))
+    tl.store(out + row * n + j, p / tl.sum(p, 0))
+
+
+# %% [markdown] id="broken-predict"
+# We launch it without our trap, on one row of 37 zeros. Each share should be $1/37$, so that they sum to 1. **Predict** their sum.
+
+# %% id="broken-run" tags=["predicted"]
+shares = empty(1, 37)
+broken_softmax[(1,)](guarded(np.zeros((1, 37))), shares, 37, B=64)
+print(f"{shares.sum():.2f}")
+
+# %% [markdown] id="broken-answer" tags=["answer"]
+# The load fills 27 more places with 0, and each counts like a number of the row, with $e^0 = 1$. So each share is $1/64$, and the 37 shares
+# sum to $37/64 \approx 0.58$.
+
+# %% [markdown] id="softmax-turn"
+# That was one mistake of two.
 #
 # **Your turn.** {turn}`repair-row-softmax`
 
@@ -164,11 +200,10 @@ check("row-maximum-kernel", my_row_max)
 # %% id="softmax-turn-code" tags=["your-turn"]
 @triton.jit
 def row_softmax(x, out, n, B: tl.constexpr):
-    ...  # mend two mistakes, then delete this line
     row, j = tl.program_id(0), tl.arange(0, B)
-    s = tl.load(x + row * n + j, mask=j < n, other=0.0)
+    ...  # the load, mended
     p = tl.exp(s - tl.max(s, 0))
-    tl.store(out + row * n + j, p / tl.sum(p, 0))
+    ...  # the store, mended
 
 
 def my_softmax(x):
@@ -180,34 +215,21 @@ check("repair-row-softmax", my_softmax)
 
 # %% [markdown] id="softmax-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def row_softmax(x, out, n, B: tl.constexpr):
-#     row, j = tl.program_id(0), tl.arange(0, B)
 #     s = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
-#     p = tl.exp(s - tl.max(s, 0))
+#
 #     tl.store(out + row * n + j, p / tl.sum(p, 0), mask=j < n)
 # ```
+#
+# Without its mask the store also writes into the next row. NumPy runs the next program later, which writes over this. But a GPU runs them
+# in any order.
 
 # %% [markdown] id="state"
-# ## The state of a row
+# ## Rung 4: the state of a row
 #
-# Now the scores of a row are given, and each key has one number as its value. Lesson {lesson}`flash` kept three numbers: the largest score
+# A softmax needs the maximum and the sum of the whole row, but a program sees one block at a time. Lesson {lesson}`flash` solved this with
+# a state of three numbers. Let the scores of a row be given, and one number $v$ as the value of each key. The state holds the largest score
 # $m$ so far, the sum `row_sum` of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are
 # multiplied by $e^{m - m'}$.
-#
-# A first block holds two keys with the scores 0 and 0 and the values 1 and 3. So $m = 0$, `row_sum` is 2 and `acc` is 4. In the second
-# block is one key, with the score $\ln 2$ and the value 9.
-#
-# **Predict** the new state by hand. Divide `acc` by `row_sum`: that must be the average that the cell computes from all three at once.
-
-# %% id="state-by-hand" tags=["predicted"]
-from attn_course.reference import softmax
-
-print(f"{softmax(np.array([0, 0, np.log(2)])) @ [1, 3, 9]:.1f}")
-
-# %% [markdown] id="state-answer" tags=["answer"]
-# The maximum grows to $\ln 2$, so both sums are multiplied by $e^{0 - \ln 2} = 1/2$. Then the new key adds $e^0 = 1$ to `row_sum`, which is
-# $2 / 2 + 1 = 2$, and 9 to `acc`, which is $4 / 2 + 9 = 11$. Their quotient is 5.5.
 
 # %% [markdown] id="average-turn"
 # Before the first block $m = -\infty$. So the first factor is $e^{-\infty} = 0$, because the new maximum is finite.
@@ -244,11 +266,14 @@ check("softmax-average-kernel", my_average)
 # ```
 
 # %% [markdown] id="tiles"
-# ## Tiles
+# ## Rungs 5 and 6: tiles
 #
-# `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile*
-# of addresses. A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers,
-# and `store_rows(array, i, length, block, D)` in the folded cell stores a block there:
+# A program with one query would load all keys for it alone. With 16 queries, each key that it loads serves all 16. For this it needs
+# addresses with two axes. `i[:, None]` is a column and `k[None, :]` a row, as in NumPy, and a pointer plus their sum is a *tile* of
+# addresses.
+#
+# A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers, and
+# `store_rows(array, i, length, block, D)`, in the folded cell, stores a block there:
 
 
 # %% id="load-rows-code"
@@ -276,7 +301,8 @@ def store_rows(array, i, length, block, D: tl.constexpr):
 @triton.jit
 def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
     b = load_rows(w, tl.arange(0, K), K, N)
-    ...  # load this program's rows of x, multiply them with b, and store the product
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    ...  # load the rows i of x, multiply them with b, and store the product
 
 
 def my_product(x, w):
@@ -288,13 +314,12 @@ check("first-dot-kernel", my_product)
 
 # %% [markdown] id="dot-turn-ours" tags=["ours"]
 # ```python
-#     i = tl.program_id(0) * B + tl.arange(0, B)
 #     a = load_rows(x, i, r, K)
 #     store_rows(out, i, r, tl.dot(a, b, input_precision="ieee"), N)
 # ```
 
 # %% [markdown] id="scores-turn"
-# `tl.trans(k)` transposes a tile, and `&` joins two masks.
+# Rung 6 puts this product into a loop over the keys. `tl.trans(k)` transposes a tile.
 #
 # **Your turn.** {turn}`tile-of-scores-kernel`
 
@@ -326,14 +351,15 @@ check("tile-of-scores-kernel", my_scores)
 # ```
 
 # %% [markdown] id="forward"
-# ## Attention
+# ## Rung 7: attention
 #
-# The grid takes the place of the loop over tiles of queries, and the loop over tiles of keys stays in the program. A load brings a tile
-# from the large memory of the GPU. What a program computes, like the state, stays on the chip if it fits.
+# Here is Tillet's order of the loops. A tile of queries needs nothing from the others, so the loop over these tiles becomes the grid. The
+# loop over tiles of keys stays inside the program, and so does the state, on the chip if it fits. In the other order programs would own
+# tiles of keys, and all would have to change the states of the same queries.
 
 # %% [markdown] id="update"
-# A tile of scores changes the state as a block of scores did. Each of the `B` queries has its own state, so `m` and `row_sum` are columns
-# of `B` numbers, and `acc` is a tile of `B` by `D`. `no_keys(B, D)`, in a folded cell, is the state before the first tile.
+# A tile of scores changes the state as a block did. Each of the `B` queries has its own, so `m` and `row_sum` are columns of `B` numbers,
+# and `acc` is a tile of `B` by `D`:
 
 
 # %% id="update-code"
@@ -345,18 +371,18 @@ def update(m, row_sum, acc, s, v):
     return new, row_sum, acc * factor + tl.dot(p, v, input_precision="ieee")
 
 
-# %% id="no-keys-code" tags=["hide-input"]
+# %% [markdown] id="one-head"
+# The folded cell holds `no_keys(B, D)`, the state before the first tile, and `one_head(kernel, query, key, value, B=16)`, which launches
+# the last two kernels.
+
+
+# %% id="one-head-code" tags=["hide-input"]
 @triton.jit
 def no_keys(B: tl.constexpr, D: tl.constexpr):
     m = tl.full([B, 1], float("-inf"), tl.float32)
     return m, tl.zeros([B, 1], tl.float32), tl.zeros([B, D], tl.float32)
 
 
-# %% [markdown] id="one-head"
-# `one_head(kernel, query, key, value, B=16)` launches either of the two kernels that follow, with tiles of `B` by `B`:
-
-
-# %% id="one-head-code" tags=["hide-input"]
 def one_head(kernel, query, key, value, B=16):
     (r, d), n, programs = query.shape, len(key), triton.cdiv(len(query), B)
     arrays = [query, key, value]
@@ -397,11 +423,11 @@ check("attention-kernel", my_attention)
 # ```
 
 # %% [markdown] id="causal"
-# ## Causal
+# ## Rung 8: causal
 #
-# Let there be as many queries as keys, in square tiles. Under a causal mask a tile is then one of three kinds. In a tile above the diagonal
-# no query sees a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the
-# diagonal, at the *edge* of what is seen, needs one.
+# A model that writes must not look ahead. Let there be as many queries as keys, in square tiles. In a tile above the diagonal no query sees
+# a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the diagonal, at the
+# *edge* of what is seen, needs one.
 #
 # 24 queries and 24 keys make 36 tiles of 4 by 4. **Predict** how many are visited, which means not skipped, and how many need the mask.
 
@@ -432,7 +458,8 @@ def causal(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr
     m, row_sum, acc = no_keys(B, D)
     ...  # a loop over the tiles below the diagonal
     k, v = load_rows(key, i, n, D), load_rows(value, i, n, D)
-    ...  # the tile on the diagonal: scores, mask, new state
+    s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+    ...  # on the diagonal: the mask, the new state
     store_rows(out, i, r, acc / row_sum, D)
 
 
@@ -450,47 +477,20 @@ check("causal-attention-kernel", my_causal)
 #         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
 #
-#     s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #     s = tl.where(i[None, :] <= i[:, None], s, float("-inf"))
 #     m, row_sum, acc = update(m, row_sum, acc, s, v)
 # ```
 
-# %% [markdown] id="use"
-# Which tiles of values does your kernel multiply by? NaN can show it, because $0 \cdot \text{NaN}$ is NaN. If one tile of values is NaN, so
-# are the results of every program that multiplies by it, even where the weights are 0. The second cell looks at `plain`, which computes all
-# scores and then masks them. (It has no programs; read a row as 16 queries.) In its first line, replace `plain` by `my_causal`: the pattern
-# must be that of the drawing above.
-
-
-# %% id="plain" tags=["hide-input"]
-def plain(query, key, value):
-    scores = query @ key.T / np.sqrt(key.shape[1])
-    return softmax(np.where(np.tri(len(key)), scores, -np.inf)) @ value
-
-
-# %% id="use-traced"
-attend = plain
-used = np.zeros((6, 6), dtype=bool)  # 6 tiles of 16 queries, 6 of values
-for tile in range(6):
-    query, key, value = np.ones((3, 96, 16))
-    value[16 * tile : 16 * tile + 16] = np.nan
-    out = torch.as_tensor(attend(query, key, value))
-    used[:, tile] = out[::16, 0].isnan().cpu()
-figures.used_tiles(used)
-
 # %% [markdown] id="larger"
 # ## Larger tiles
 #
-# Does our kernel move fewer bytes than plain attention? For each visited tile it loads $B$ keys and $B$ values. If $B$ divides $T$ and a
-# number has $b$ bytes, the loads of keys and values of all programs together are
+# `B` is an argument, so your kernel takes larger tiles as it is. What would they save? For each visited tile a program loads $B$ keys and
+# $B$ values. If $B$ divides $T$ and a number has $b$ bytes, the loads of keys and values of all programs together are
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
-# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes are
-# 295 kB. In plain attention, with kernels like `scores` and the same tiles, the two products visit all 64 tiles and load 524 kB. It also writes
-# and reads scores and weights, $4 \cdot 128^2$ numbers or 262 kB. That makes 786 kB.
-#
-# **Predict** the kilobytes of our kernel for $B = 64$.
+# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes
+# are 295 kB. **Predict** the kilobytes for $B = 64$.
 
 # %% id="larger-bytes" tags=["predicted"]
 for B in (16, 32, 64):
@@ -498,26 +498,95 @@ for B in (16, 32, 64):
     print(f"B = {B}: {N * (N + 1) // 2 * B * 128 * 4 / 1000:3.0f} kB")
 
 # %% [markdown] id="larger-answer" tags=["answer"]
-# With $B = 64$ there are 2 tiles in a row, and 3 are visited: $3 \cdot 64 \cdot 128 \cdot 4$ bytes are 98 kB, a third of what tiles of 16
-# load. Twice the tile size makes about a quarter of the visits, and each loads twice as much.
+# With $B = 64$ there are 2 tiles in a row, and 3 are visited: $3 \cdot 64 \cdot 128 \cdot 4$ bytes are 98 kB, a third.
 
 # %% [markdown] id="package-ours"
-# For this your kernel needs no new line, as `B` is an argument. Let `mine` be the result of your kernel with tiles of 64, and compare it
-# with PyTorch's:
+# With tiles of 64 your kernel must still give what PyTorch gives, also for 100 queries:
 
-# %% id="agree"
-query, key, value = np.random.default_rng(12).normal(size=(3, 100, 16))
-mine = plain(query, key, value)  # or one_head(causal, query, key, value, B=64)
 
-tensors = [guarded(each) for each in (query, key, value)]
-theirs = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
-print("the same output:", torch.allclose(guarded(mine), theirs, atol=1e-5))
+# %% id="agree" tags=["live"]
+def pytorch(query, key, value):
+    tensors = [torch.as_tensor(each) for each in (query, key, value)]
+    return torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
+
+
+arrays = np.random.default_rng(12).normal(size=(3, 100, 16))
+mine = torch.as_tensor(one_head(causal, *arrays, B=64)).cpu().double()
+print("the same output:", torch.allclose(mine, pytorch(*arrays), atol=1e-5))
+
+# %% [markdown] id="reads"
+# ## Your kernel reads a story
+#
+# SmolLM2 has 30 layers with nine heads of queries each, of which three at a time share one head of keys and values. `read` lets `attend` do
+# the attention of all heads while the model reads a story, and returns scores for the next word behind each of its words. (Without the
+# model on your machine, these cells print nothing.)
+
+# %% id="reads-load" tags=["live"]
+from attn_course import language_model
+
+model = language_model()
+
+# %% id="reads-code"
+story = "The lighthouse keeper lit the lamp every evening. One night the storm put "
+story += "it out, and the keeper climbed up to light the"
+
+
+def read(attend):
+    def heads(query, key, value, **options):
+        found = [attend(q, key[h // 3], value[h // 3]) for h, q in enumerate(query)]
+        return torch.stack(found).to(query)
+
+    for block in model.network.blocks:
+        block.attention.attend = heads
+    with torch.inference_mode():
+        return model.network(model.ids(story))
+
+
+# %% id="reads-yours" tags=["live"]
+def tell(name, scores):
+    shares, ids = scores[-1].softmax(-1), model.ids(story)
+    word = model.tokenizer.decode([int(shares.argmax())])
+    loss = torch.nn.functional.cross_entropy(scores[:-1], ids[1:])
+    off = (scores - theirs).abs().max()
+    print(f"{name}:{word}, {shares.max():.2f}; loss {loss:.2f}; off by {off:.4f}")
+
+
+if model.is_here:
+    theirs = read(pytorch)
+    tell("PyTorch", theirs)
+    tell("you", read(my_causal))
+
+# %% [markdown] id="reads-notice"
+# On our machine our answers took about seven seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the
+# words that do come next, was 4.49 twice, and no score was off by more than 0.0001.
+#
+# Would the right word alone prove your kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own
+# tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, here words and marks, and *lamp* is the sixth. **Predict**
+# which of the two still says *lamp*.
+
+
+# %% id="reads-broken" tags=["live", "predicted"]
+def short_sighted(query, key, value):
+    tiles = zip(query.split(16), key.split(16), value.split(16), strict=True)
+    return torch.cat([my_causal(*tile) for tile in tiles])
+
+
+if model.is_here:
+    tell("without the loop", read(short_sighted))
+    tell("without the mask", read(my_attention))
+
+# %% [markdown] id="reads-answer" tags=["answer"]
+# Without the loop the last word cannot look back to *lamp*. On our machine came *candle*, with 0.06, and the loss was 5.33.
+#
+# Without the mask came *lamp*, with 0.81. The last word may see the whole story anyway. But each earlier word also sees the next one, which
+# it should guess, and the loss was 1.20. By both numbers this wrong kernel looks better than yours. The comparison with PyTorch shows the
+# mistake, because scores are off by up to 27.5.
 
 # %% [markdown] id="limits"
-# **Limits.** We counted bytes as if nothing were cached, without queries and outputs, which are the same in both, and measured no time. NumPy
-# forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary digits, and runs the programs one after
-# the other, where a GPU runs them in any order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the
-# place of our helpers. The last cell checks all formulas, also the four in *Deeper*.
+# **Limits.** In the outputs stored here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached,
+# without queries and outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary
+# digits, and runs the programs in order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of
+# our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")
@@ -534,12 +603,13 @@ verify_lesson("kernels")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A program owns a block of the output, and its number tells it which one.
-# - A pointer plus a block of numbers is a block of addresses, and a mask leaves out what is not there.
-# - `other` must be what changes nothing: 0 for a sum, $-\infty$ for a maximum, and a score of $-\infty$ for a missing key.
-# - The state stays in the program while tiles of keys pass by. Only the tile on the diagonal needs the causal mask.
-#
-# So FlashAttention for a GPU needs little more than the sum of two arrays: a loop, a product, and a state that is kept. Now the
+# - A program owns a block of the output. Its number tells it the addresses, and the mask says which of them count.
+# - `other` must be what changes nothing: 0 for a sum, $-\infty$ for a maximum and for a missing key's score.
+# - The state stays in the program. Only the tile on the diagonal needs the causal mask.
+# - A right word proves little. Compare all numbers with those of a kernel that you trust.
+
+# %% [markdown] id="summary-answer"
+# So FlashAttention for a GPU needs little more than a sum of two arrays: a loop, a product, and a state that is kept. Now the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb).
 
 # %% [markdown] id="overlap"
@@ -612,5 +682,5 @@ print(one + large - large, large - large + one)
 # - P. Tillet, H. T. Kung and D. Cox (2019), "Triton: an intermediate language and compiler for tiled neural network computations", MAPL.
 # - The tutorials of Triton, [triton-lang.org](https://triton-lang.org/main/getting-started/tutorials/index.html): sums, a product, attention.
 # - S. Rush, [Triton-Puzzles](https://github.com/srush/Triton-Puzzles): more rungs, in the same interpreter.
-# - T. Dao (2023), [arXiv:2307.08691](https://arxiv.org/abs/2307.08691): the algorithm of the last rungs.
+# - T. Dao (2023), [arXiv:2307.08691](https://arxiv.org/abs/2307.08691): the algorithm of the last rungs; its § 3.2 names Tillet.
 # - J. Shah and others (2024), [arXiv:2407.08608](https://arxiv.org/abs/2407.08608): products and exponentials at the same time.

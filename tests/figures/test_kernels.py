@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import numpy as np
 import pytest
 
 from attn_course.lessons.kernels import figures
@@ -11,10 +10,6 @@ from tests.figures.support import Pictures
 DRAWN = [
     (partial(figures.schedule, 2, 1, tiles=3), ["With overlap: products from 0 to 2, 2 to 4, 4 to 6"]),
     (partial(figures.schedule, 3, 2, tiles=2, overlap=False), ["products from 0 to 3, 5 to 8; exponentials from 3 to 5, 8 to 10"]),
-    (
-        partial(figures.used_tiles, np.array([[True, False], [True, True], [False, False]])),
-        ["program 0: 0; program 1: 0, 1; program 2: none"],
-    ),
     (partial(figures.causal_tiles, 10, 14, 4, 3, q_offset=4), ["Whole, without a mask: 8. At the edge: 4. Skipped: 3"]),
 ]
 REFUSED = [

@@ -109,18 +109,3 @@ def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offs
         ax.set_yticks(range(0, q_len, block_q))
         ax.grid(visible=False)
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=9.5)
-
-
-def used_tiles(used: np.ndarray) -> None:
-    """Show which tiles of values each program multiplies by: `used` has a row for each program, and a column for each tile."""
-    title = f"{int(used.sum())} of {used.size} products with tiles of values are made"
-    rows = "; ".join(f"program {i}: {', '.join(map(str, np.flatnonzero(row))) or 'none'}" for i, row in enumerate(used))
-    alt = f"A row for each program, and a column for each tile of values. The tiles of values that it multiplies by: {rows}."
-    with picture(title=title, alt=alt, width=6.0, height=1.2 + 0.45 * len(used)) as (ax,):
-        for (i, j), is_used in np.ndenumerate(used):
-            look: dict[str, Any] = {"facecolor": SCORES} if is_used else {"facecolor": "none", "hatch": "//"}
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, edgecolor=PALE, **look))
-        ax.set(xlim=(-0.5, used.shape[1] - 0.5), ylim=(len(used) - 0.5, -0.5), xlabel="tile of values", ylabel="program", aspect="equal")
-        ax.set_xticks(range(used.shape[1]))
-        ax.set_yticks(range(len(used)))
-        ax.grid(visible=False)

@@ -726,9 +726,9 @@ my_softmax = rung(
     entry="my_softmax",
     minutes=3,
     asks="""
-        Somebody else wrote the kernel below. It is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program
-        takes a whole row, padded to 64. Numbers may be as low as $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask
-        leaves out. Repair it as `my_softmax(x)`.
+        The kernel is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program takes a whole row, padded to
+        64. Numbers may be as low as $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask leaves out.
+        Repair it as `my_softmax(x)`.
     """,
     difficulty=2,
     trains="finding a mask that is missing",

@@ -28,7 +28,7 @@ def neighbours(rings):  # the colours before and after each place
 
 rings = draw(np.random.default_rng(2), 1024)
 print("colours", *rings[0].tolist())
-for side, right in zip(("before", "after"), neighbours(rings[:1])[0].T):
+for side, right in zip(("before", "after"), neighbours(rings[:1])[0].T, strict=True):
     print(f"{side:7}", *right.tolist())
 
 # %% [markdown] id="hook-reads"
@@ -66,6 +66,7 @@ figures.machine()
 # %% [markdown] id="hook-fresh"
 # The folded cell trains such a model on fresh rings:
 
+
 # %% id="hook-train" tags=["hide-input"]
 def train(model, seed):
     rng = np.random.default_rng(seed)
@@ -81,8 +82,10 @@ def train(model, seed):
         slower.step()
     return model.requires_grad_(False)
 
+
 # %% [markdown] id="hook-bet"
 # **Predict** which model names both neighbours. Does the other one know a little of each, or one of them well?
+
 
 # %% id="hook-result" tags=["predicted"]
 def named(answers, rings):  # how often each neighbour is named right
@@ -185,6 +188,7 @@ def attend(query, key, value):  # (q_len, d_k), (kv_len, d_k), (kv_len, d_v)
 
 # %% [markdown] id="loop-goes-on"
 # A loop calls it for each head:
+
 
 # %% id="loop-ours"
 def heads_by_loop(query, key, value, n_heads):
@@ -310,6 +314,7 @@ print("without the swap back:", np.allclose(unswapped, looped, atol=1e-5))
 
 # %% [markdown] id="at-once-swap"
 # Around these lines, we write a class for models of your own, with the projections and a causal mask:
+
 
 # %% id="layer"
 class MultiHeadAttention(nn.Module):

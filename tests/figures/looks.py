@@ -1,4 +1,4 @@
-"""What a reader would mind in a drawn plot: pale ink, a ground of its own, clipped markers, ticks beside the data."""
+"""What a reader would mind in a drawn plot: pale ink, a ground of its own, clipped markers, ticks beside the data, curves without names."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ ON_A_CELL = 4.4  # black on brown, the darkest neutral colour, has 4.46
 
 def faults(figure: Figure, pixels: np.ndarray) -> list[str]:
     """Say what is wrong with a figure that was just drawn as these pixels: (height, width, 4) uint8."""
-    return [*_ground(pixels), *_pale_texts(figure, pixels), *_pale_curves(figure), *_clipped(figure), *_ticks(figure)]
+    return [*_ground(pixels), *_pale_texts(figure, pixels), *_pale_curves(figure), *_clipped(figure), *_ticks(figure), *_unnamed(figure)]
 
 
 def on_pages(colour: Any, ground: Any = "none") -> float:
@@ -94,6 +94,15 @@ def _clipped(figure: Figure) -> Iterator[str]:
         low, high = np.array([box.x0, box.y0]) + room, np.array([box.x1, box.y1]) - room
         if ((points < low) | (points > high)).any():
             yield f"a marker of {line.get_label()!r} is clipped"
+
+
+def _unnamed(figure: Figure) -> Iterator[str]:
+    written = {" ".join(text.get_text().split()) for text in figure.findobj(Text)}
+    for axes in figure.axes:
+        named = [str(line.get_label()) for line in axes.lines if not str(line.get_label()).startswith("_")]
+        for name in named:
+            if len(named) > 1 and " ".join(name.split()) not in written:
+                yield f"the curve {name!r} has its name nowhere"
 
 
 def _ticks(figure: Figure) -> Iterator[str]:

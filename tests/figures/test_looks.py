@@ -32,6 +32,11 @@ def ticks_beside_the_data(ax: Axes) -> None:
     ax.plot([0.1, 0.3, 0.7], [0, 0.5, 1], "o-", color="#72777D", clip_on=False)
 
 
+def curves_without_names(ax: Axes) -> None:
+    ax.plot([0, 1], [1, 0], color="#72777D", label="one")
+    ax.plot([0, 1], [0, 1], color="#72777D", label="other")
+
+
 def ticks_with_factors(ax: Axes) -> None:
     ax.plot([0, 1], [0.3, 0.9], color="#72777D")
     ax.set_ylim(0.3, 0.9)
@@ -47,6 +52,7 @@ def ticks_with_factors(ax: Axes) -> None:
         (marker_at_the_edge, "a marker of 'edge' is clipped"),
         (ticks_beside_the_data, "stand at no measured point"),
         (ticks_with_factors, "is no plain number"),
+        (curves_without_names, "the curve 'other' has its name nowhere"),
     ],
 )
 def test_each_fault_is_found(shown, spoil, fault):

@@ -4,11 +4,11 @@
 # The second version of FlashAttention exchanged two loops. Its paper names who had done so first: Philippe Tillet, in an example kernel
 # for *Triton*, his language for GPUs. **Can you write such a kernel, if you start from a sum of two arrays?**
 #
-# The ladder has eight rungs of a few lines. At its top your kernel reads a story in all 30 layers of a language model, beside two kernels
-# with a mistake. One of those will look better than yours.
+# The ladder has eight rungs of a few lines. At its top your kernel reads a story in all 30 layers of a language model, beside two wrong
+# kernels. One of those will look better than yours.
 #
-# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 60 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). Triton runs on Linux. Elsewhere the course brings a small stand-in.
+# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 70 minutes if you type every rung, without *Deeper* sections and
+# the [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). Triton runs on Linux. Elsewhere the course brings a small stand-in.
 
 # %% id="setup"
 import os
@@ -62,8 +62,8 @@ def add(x, y, out, n, B: tl.constexpr):
 figures.programs(37, 16)
 
 # %% [markdown] id="launch"
-# A kernel is launched as `kernel[(programs,)](...)`. The tuple in the square brackets is the **grid**. Arguments given by name, such as
-# `B=16`, go to the `constexpr` parameters.
+# A kernel is launched as `kernel[(programs,)](...)`. The tuple in the square brackets is the **grid**. We give the `constexpr` arguments
+# by name, such as `B=16`.
 #
 # A GPU need not complain when a mask is missing: it may read, or overwrite, whatever lies there. So our `launch` sets a trap that shows
 # many such mistakes: `guarded` copies an array between margins of NaN, `empty` makes an output full of NaN, and `finished` complains if a
@@ -90,8 +90,8 @@ launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist(
 # %% [markdown] id="rows"
 # ## Rungs 1 and 2: a row in a loop
 #
-# A row may be longer than a block, so a program goes through it in a loop, 16 numbers at a time. It must know where its row begins. In a
-# table $X$ with $n$ columns the rows lie in memory one after the other. Counted from 0,
+# A row may be longer than a block, so a program goes through it in a loop, 16 numbers at a time. In a table $X$
+# with $n$ columns the rows lie in memory one after the other. Counted from 0,
 #
 # $$X_{ij} = x_{i\,n + j} \key{row-major-address}$$
 #
@@ -99,7 +99,8 @@ launch(add, programs, [np.arange(37), np.ones(37)], [37], 37, B=16)[-5:].tolist(
 
 # %% [markdown] id="other"
 # The last block may reach beyond its row. A load puts `other` where the mask leaves a number out. If `other` is missing, anything may stand
-# there; where NumPy plays the GPU, a check puts infinity there, so that the mistake shows. `tl.sum(block, 0)` is the sum of a block.
+# there. Where NumPy plays the GPU, this is 0, and a plain launch may look right. So the `check` below each turn puts infinity there, and
+# the mistake shows. `tl.sum(block, 0)` is the sum of a block.
 
 # %% [markdown] id="sum-turn"
 # On each rung, replace the dots and run the cell.
@@ -180,7 +181,8 @@ def broken_softmax(x, out, n, B: tl.constexpr):
 
 
 # %% [markdown] id="broken-predict"
-# We launch it without our trap, on one row of 37 zeros. Each share should be $1/37$, so that they sum to 1. **Predict** their sum.
+# We launch it without `finished`, so that nobody complains, on one row of 37 zeros. Each share should be $1/37$, so that they sum to 1.
+# **Predict** their sum.
 
 # %% id="broken-run" tags=["predicted"]
 shares = empty(1, 37)
@@ -188,7 +190,7 @@ broken_softmax[(1,)](guarded(np.zeros((1, 37))), shares, 37, B=64)
 print(f"{shares.sum():.2f}")
 
 # %% [markdown] id="broken-answer" tags=["answer"]
-# The load fills 27 more places with 0, and each counts like a number of the row, with $e^0 = 1$. So each share is $1/64$, and the 37 shares
+# The load fills 27 more places with 0, and each counts, with $e^0 = 1$. So each share is $1/64$, and the 37 shares
 # sum to $37/64 \approx 0.58$.
 
 # %% [markdown] id="softmax-turn"
@@ -220,8 +222,8 @@ check("repair-row-softmax", my_softmax)
 #     tl.store(out + row * n + j, p / tl.sum(p, 0), mask=j < n)
 # ```
 #
-# Without its mask the store also writes into the next row. NumPy runs the next program later, which writes over this. But a GPU runs them
-# in any order.
+# Without its mask the store also writes into the rows behind its own, and from the last row into the margin, where our trap sees it. When
+# NumPy plays the GPU, the programs of these rows run later, and write over it. But a GPU runs programs in any order.
 
 # %% [markdown] id="state"
 # ## Rung 4: the state of a row
@@ -230,6 +232,16 @@ check("repair-row-softmax", my_softmax)
 # a state of three numbers. Let the scores of a row be given, and one number $v$ as the value of each key. The state holds the largest score
 # $m$ so far, the sum `row_sum` of $e^{s - m}$, and the sum `acc` of $e^{s - m}\, v$. When the maximum grows to $m'$, both sums are
 # multiplied by $e^{m - m'}$.
+
+# %% [markdown] id="state-hand"
+# By hand: four scores, $0$, $\ln 2$, $\ln 4$ and $0$, have the values 1, 4, 2 and 6, and a block holds two of them.
+#
+# | after | $m$ | `row_sum` | `acc` |
+# |---|---|---|---|
+# | the first block | $\ln 2$ | $\frac{1}{2} + 1 = 1.5$ | $\frac{1}{2} \cdot 1 + 1 \cdot 4 = 4.5$ |
+# | the second block | $\ln 4$ | $\frac{1}{2} \cdot 1.5 + 1 + \frac{1}{4} = 2$ | $\frac{1}{2} \cdot 4.5 + 1 \cdot 2 + \frac{1}{4} \cdot 6 = 5.75$ |
+#
+# The result is $5.75 / 2 = 2.875$, as for all four at once, $(1 \cdot 1 + 2 \cdot 4 + 4 \cdot 2 + 1 \cdot 6) / 8$.
 
 # %% [markdown] id="average-turn"
 # Before the first block $m = -\infty$. So the first factor is $e^{-\infty} = 0$, because the new maximum is finite.
@@ -268,12 +280,11 @@ check("softmax-average-kernel", my_average)
 # %% [markdown] id="tiles"
 # ## Rungs 5 and 6: tiles
 #
-# A program with one query would load all keys for it alone. With 16 queries, each key that it loads serves all 16. For this it needs
-# addresses with two axes. `i[:, None]` is a column and `k[None, :]` a row, as in NumPy, and a pointer plus their sum is a *tile* of
+# A program with 16 queries loads each key once for all 16. For this it needs addresses with two axes. `i[:, None]` is a column and `k[None, :]` a row, as in NumPy, and a pointer plus their sum is a *tile* of
 # addresses.
 #
-# A kernel may call functions that are marked like a kernel. This one loads the rows `i` of an array with rows of `D` numbers, and
-# `store_rows(array, i, length, block, D)`, in the folded cell, stores a block there:
+# A kernel may call functions that are marked like it. This one loads the rows `i` of an array with `D` columns, and the folded
+# `store_rows(array, i, length, block, D)` stores a block there:
 
 
 # %% id="load-rows-code"
@@ -358,8 +369,8 @@ check("tile-of-scores-kernel", my_scores)
 # tiles of keys, and all would have to change the states of the same queries.
 
 # %% [markdown] id="update"
-# A tile of scores changes the state as a block did. Each of the `B` queries has its own, so `m` and `row_sum` are columns of `B` numbers,
-# and `acc` is a tile of `B` by `D`:
+# A tile of scores changes the state as a block did. Each of the `B` queries has its own, so `m` and `row_sum` are columns, and `acc` is a
+# tile of `B` by `D`:
 
 
 # %% id="update-code"
@@ -390,7 +401,7 @@ def one_head(kernel, query, key, value, B=16):
 
 
 # %% [markdown] id="forward-turn"
-# Keys that are not there are loaded as zeros, so each would count like a real key whose score is 0. `tl.where(mask, a, b)` takes `a` where
+# Keys that are not there are loaded as zeros, and would count like keys whose score is 0. `tl.where(mask, a, b)` takes `a` where
 # the mask is true, and `b` elsewhere.
 #
 # **Your turn.** {turn}`attention-kernel`
@@ -425,7 +436,7 @@ check("attention-kernel", my_attention)
 # %% [markdown] id="causal"
 # ## Rung 8: causal
 #
-# A model that writes must not look ahead. Let there be as many queries as keys, in square tiles. In a tile above the diagonal no query sees
+# Let there be as many queries as keys, in square tiles. In a tile above the diagonal no query sees
 # a key, so it is *skipped*. A tile below is *whole*: all queries see all keys, so it needs no mask. Only a tile on the diagonal, at the
 # *edge* of what is seen, needs one.
 #
@@ -435,18 +446,19 @@ check("attention-kernel", my_attention)
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-answer" tags=["answer"]
-# The first 4 queries visit one tile, the next 4 visit two, and so on, which makes $1 + 2 + \dots + 6 = 21$. The last tile that they visit
-# lies on the diagonal, so 6 need the mask.
+# The first 4 queries visit one tile, the next 4 two, and so on: $1 + 2 + \dots + 6 = 21$. The last one of each lies on the diagonal, so 6
+# need the mask.
 
 # %% [markdown] id="causal-share"
-# In general, let the $T$ queries be cut into $N$ blocks of $B$, and the $T$ keys, too, which makes $N^2$ tiles. (If $B$ does not divide
-# $T$, round $N$ up.) This share of them is visited, about half for large $N$:
+# In general, cut $T$ queries and $T$ keys into $N$ blocks of $B$ each. (If $B$ does not divide $T$, round $N$ up.) Of the $N^2$ tiles
+# about half are visited for large $N$:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{N\, (N + 1) / 2}{N^2} = \frac{N + 1}{2\, N}, \qquad N = \frac{T}{B}
 # \key{causal-tile-share}$$
 
 # %% [markdown] id="causal-turn"
-# **Your turn.** {turn}`causal-attention-kernel`
+# **Your turn.** {turn}`causal-attention-kernel` Do not load tiles above the diagonal: in one case of the check
+# their values are NaN, and 0 times NaN is NaN.
 
 
 # %% id="causal-turn-code" tags=["your-turn"]
@@ -484,24 +496,21 @@ check("causal-attention-kernel", my_causal)
 # %% [markdown] id="larger"
 # ## Larger tiles
 #
-# `B` is an argument, so your kernel takes larger tiles as it is. What would they save? For each visited tile a program loads $B$ keys and
-# $B$ values. If $B$ divides $T$ and a number has $b$ bytes, the loads of keys and values of all programs together are
+# Your kernel takes larger tiles as it is. For each visited tile a program loads $B$ keys and $B$ values. If $B$ divides $T$ and a number
+# has $b$ bytes, the loads of keys and values of all programs together are
 #
 # $$M_{\mathrm{causal}} = \frac{N\,(N + 1)}{2}\, B\, (d_k + d_v)\, b, \qquad N = \frac{T}{B} \key{causal-tile-bytes}$$
 #
-# bytes. Take $T = 128$, widths of 64 and $b = 4$. With $B = 16$ there are $N = 8$ tiles in a row, and $36 \cdot 16 \cdot 128 \cdot 4$ bytes
-# are 295 kB. **Predict** the kilobytes for $B = 64$.
+# bytes. For $T = 128$, widths of 64 and $b = 4$:
 
-# %% id="larger-bytes" tags=["predicted"]
+# %% id="larger-bytes"
 for B in (16, 32, 64):
     N = 128 // B
     print(f"B = {B}: {N * (N + 1) // 2 * B * 128 * 4 / 1000:3.0f} kB")
 
-# %% [markdown] id="larger-answer" tags=["answer"]
-# With $B = 64$ there are 2 tiles in a row, and 3 are visited: $3 \cdot 64 \cdot 128 \cdot 4$ bytes are 98 kB, a third.
-
 # %% [markdown] id="package-ours"
-# With tiles of 64 your kernel must still give what PyTorch gives, also for 100 queries:
+# With $B = 64$ three tiles are visited, and a third as many bytes move as with 16. Your kernel must still give what PyTorch gives, for 100
+# queries:
 
 
 # %% id="agree" tags=["live"]
@@ -517,7 +526,8 @@ print("the same output:", torch.allclose(mine, pytorch(*arrays), atol=1e-5))
 # %% [markdown] id="reads"
 # ## Your kernel reads a story
 #
-# SmolLM2 has 30 layers with nine heads of queries each, of which three at a time share one head of keys and values. `read` lets `attend` do
+# The smallest SmolLM2, with 135 million numbers, has 30 layers with nine heads of queries each, of which three at a time share one head of
+# keys and values. `read` lets `attend` do
 # the attention of all heads while the model reads a story, and returns scores for the next word behind each of its words. (Without the
 # model on your machine, these cells print nothing.)
 
@@ -557,12 +567,11 @@ if model.is_here:
     tell("you", read(my_causal))
 
 # %% [markdown] id="reads-notice"
-# On our machine our answers took about seven seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the
-# words that do come next, was 4.49 twice, and no score was off by more than 0.0001.
+# On our machine this took about seven seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the words
+# that do come next, was 4.49 twice, and no score was off by more than 0.0001.
 #
-# Would the right word alone prove your kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own
-# tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, here words and marks, and *lamp* is the sixth. **Predict**
-# which of the two still says *lamp*.
+# Does a right word prove a kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, here words and marks, and *lamp* is the sixth. **Predict**
+# which of the two still says *lamp*, and whether a loss falls below yours.
 
 
 # %% id="reads-broken" tags=["live", "predicted"]
@@ -576,17 +585,21 @@ if model.is_here:
     tell("without the mask", read(my_attention))
 
 # %% [markdown] id="reads-answer" tags=["answer"]
-# Without the loop the last word cannot look back to *lamp*. On our machine came *candle*, with 0.06, and the loss was 5.33.
+# On our machine:
 #
-# Without the mask came *lamp*, with 0.81. The last word may see the whole story anyway. But each earlier word also sees the next one, which
-# it should guess, and the loss was 1.20. By both numbers this wrong kernel looks better than yours. The comparison with PyTorch shows the
-# mistake, because scores are off by up to 27.5.
+# | kernel | next word | its probability | loss | off by at most |
+# |---|---|---|---|---|
+# | without the loop | candle | 0.06 | 5.33 | 28.1 |
+# | without the mask | lamp | 0.81 | 1.20 | 27.5 |
+#
+# Without the loop the last word cannot look back to *lamp*. Without the mask it sees what it may see anyway, the whole story. But each
+# earlier word also sees the next one, which it should guess, and all behind it. So the loss falls, and this wrong kernel looks better
+# than yours. Only the comparison with PyTorch shows the mistake.
 
 # %% [markdown] id="limits"
-# **Limits.** In the outputs stored here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached,
-# without queries and outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary
-# digits, and runs the programs in order. Outside the course, `torch.as_tensor` and `torch.empty`, for float32 on the GPU, take the place of
-# our helpers.
+# **Limits.** Here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and
+# outputs. NumPy forgives what a GPU does not: it multiplies tiles narrower than 16, rounds no factor to 11 binary digits, and runs programs
+# in order. Outside the course, `torch.as_tensor` and `torch.empty` take the place of our helpers.
 
 # %% id="verify-lesson"
 verify_lesson("kernels")

@@ -84,8 +84,8 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 # Therefore $f(3) = f(1)^3$, $f(\frac12)$ is the square root of $f(1)$, and $f(-x) = 1 / f(x)$. In this way we get $f(x) = a^x$ with
 # $a = f(1)$ for every fraction $x$, and if $f$ is continuous, for every number $x$ (Cauchy, 1821).
 #
-# The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads with a continuous
-# amount from each score alone**, up to the base $a$.
+# The factors fix all ratios of weights, and the sum 1 fixes the weights. So **softmax is the only way to weigh by leads if one continuous
+# function gives every score its amount**, up to the base $a$.
 
 # %% [markdown] id="temperature"
 # If higher scores are to win, $a$ is above 1, and we write it as $e^{1/T}$ with $T > 0$:
@@ -94,14 +94,14 @@ figures.leads({"it": -2, "because": 0, "cat": 4})
 #
 # $T$ is called the **temperature**, because the states of a gas in a heat bath of this temperature have such chances, with minus the
 # energy as the score (in units that make Boltzmann's constant 1). A
-# higher $T$ evens the weights out: to halve the scores, as lesson {lesson}`start` did, means $T = 2$.
+# higher $T$ brings different weights closer together. To halve the scores, as lesson {lesson}`start` did, means $T = 2$.
 
 # %% [markdown] id="stable"
 # ## Scores that are too large
 #
 # That only leads count also helps a computer. After *The capital of France is*, the model SmolLM2 of lesson {lesson}`start`
-# gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. Beyond it we get `inf`, and
-# `inf / inf` is `nan`. We weigh the three best tokens alone, with plain scores, and with scores less their maximum:
+# gives "Paris" the score 17.37, and $e^{17.37}$ is 35 million. In float16 the largest number is 65,504. What would be
+# rounded to more becomes `inf`, and `inf / inf` is `nan`. We weigh the three best tokens alone, with plain scores, and with scores less their maximum:
 
 # %% id="overflow-code"
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -182,7 +182,7 @@ for name, loss in losses.items():
 
 # %% [markdown] id="size-bet"
 # Unfair, you may say: the steps of the squared error are just too short. So let us multiply them by a *size*. We want one that is quick
-# when the wrong token leads by 12, and not wild when nothing leads. Each race becomes a dot: across we see how many steps it took, and
+# when the wrong token leads by 12, and that does not throw the right score far past the others when nothing leads. Each race becomes a dot: across we see how many steps it took, and
 # upwards the *last score* of the right token. Here is the size 50 beside cross-entropy:
 
 
@@ -260,7 +260,7 @@ for token, weight, rate in zip(tokens, s, rates, strict=True):
 # %% [markdown] id="jacobian"
 # The other six pay in proportion to their weights. To see why, take the logarithm again, $\ln s_i = z_i - \mathrm{lse}(z)$, and raise
 # $z_j$. The first term rises only if $i = j$, and the second has the slope $s_j$ by {eq}`lse-gradient`. So the slope of $\ln s_i$ is
-# $\delta_{ij} - s_j$. It is also the slope of $s_i$ divided by $s_i$, so
+# $\delta_{ij} - s_j$. By the chain rule it is also $(\partial s_i / \partial z_j) / s_i$, so
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \key{softmax-derivative}$$
 #
@@ -361,7 +361,7 @@ figures.bet(runs, [0, 12])
 
 # %% [markdown] id="own-moral"
 # The box alone does not choose between the two. Longer leads do: with a power below 1 they make the first step tiny, and with a power
-# above 1 huge. With 1.1 a lead of 50 throws the score to 148. Only at the power 1 is the factor 1 from every lead.
+# above 1 huge. With 1.1 a lead of 50 throws the score to 148. Of all powers only 1 has the factor 1 from every lead.
 #
 # At the power 1 the weight in front cancels, and the slope is $s_y - 1$. Up to a constant only $-\ln s_y$ has $g_y = -1 / s_y$. So you have
 # found cross-entropy: **its logarithm undoes the $e^z$ that made the weight tiny**.
@@ -396,11 +396,11 @@ verify_lesson("softmax")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - $e^z$ turns leads into factors. With a continuous amount from each score alone, softmax is the only way to weigh by leads in which
-#   higher scores win, up to the base.
+# - $e^z$ turns leads into factors. If one continuous function gives every score its amount, softmax is the only way to weigh by leads in
+#   which higher scores win, up to the base.
 # - As only leads count, we subtract the largest score first, and no exponential overflows.
 # - $e^z$ makes some weights tiny. Each stands in front of the slope along its score, so the squared error waits. With $-\ln s_y$ the weight
-#   cancels, and each slope is a weight minus the truth.
+#   cancels along the right token's score, and each slope is a weight minus the truth.
 #
 # Inside attention the weights mix values, and no logarithm undoes $e^z$ there. So, from the start, its scores should not lie far apart. Is
 # this why lesson {lesson}`start` halved them? Lesson {lesson}`scaling` asks; first the

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm, to_rgb
@@ -37,7 +36,7 @@ LETTER = 0.1  # inches that a letter of a name takes
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
     "color": DARK,
     "fontsize": LABEL_POINTS,
-    "path_effects": [patheffects.withStroke(linewidth=3.0, foreground=LIGHT)],
+    "bbox": {"boxstyle": "round,pad=0.25", "facecolor": LIGHT, "edgecolor": "none", "alpha": 0.9},
 }
 
 

@@ -16,6 +16,7 @@ NARROW_INCHES = 4.2
 TALLER = 1.1  # a panel that gets narrower stays a panel
 LEAST_PANEL = 1.2, 0.7  # inches
 MOST_COLUMNS = 2  # of a panel so wide, with its numbers
+MOST_OF_WORDS = 1 / 3  # of the width of one of two panels beside each other
 
 
 def squeezed(figure: Figure) -> str:
@@ -35,7 +36,7 @@ def squeezed(figure: Figure) -> str:
         with warnings.catch_warnings(record=True) as crowded:
             warnings.simplefilter("always")  # a layout that finds no room says so
             settle(figure)
-        if not crowded and _can_be_read(figure, panels):
+        if not crowded and _can_be_read(figure, panels) and (fewer == 1 or all(map(_has_room, panels))):
             return vector(figure)
     return ""
 
@@ -62,6 +63,11 @@ def _can_be_read(figure: Figure, panels: Sequence[Axes]) -> bool:
     boxes = [text.get_window_extent().padded(-1) for text in words]
     whole = all(box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0 and box.y1 <= figure.bbox.height for box in boxes)
     return whole and not any(Bbox.intersection(one, other) for one, other in itertools.combinations(boxes, 2))
+
+
+def _has_room(panel: Axes) -> bool:
+    inside = [box for text in panel.texts if panel.bbox.overlaps(box := text.get_window_extent()) and panel.bbox.contains(box.x0, box.y0)]
+    return all(box.width <= MOST_OF_WORDS * panel.bbox.width for box in inside)
 
 
 def _words(figure: Figure) -> Iterator[Text]:

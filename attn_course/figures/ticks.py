@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from attn_course.figures.words import power
 
 LONGEST_PLAIN = 8192  # larger powers of two are written as such
+LEAST_WRITTEN, LARGEST_WRITTEN = 0.001, 100_000  # an axis that goes further has powers of ten
 LETTER_INCHES = 0.095
 GAP_INCHES = 0.14
 PANELS = 0.62  # share of the width of a figure that its panels have, beside names and numbers
@@ -42,8 +43,9 @@ def tick_decades(axis: Axis) -> None:
     """Tick a logarithmic axis at powers of ten, with 2 and 5 between them where there are few."""
     low, high = sorted(axis.get_view_interval())
     decades = math.log10(high / low)
+    plain = decades <= 2.5 or (low >= LEAST_WRITTEN and high <= LARGEST_WRITTEN)
     axis.set_major_locator(LogLocator(subs=(1.0,) if decades > 2.5 else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: power(10, round(math.log10(value))) if decades > 2.5 else f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if plain else power(10, round(math.log10(value)))))
     axis.set_minor_locator(NullLocator())
 
 

@@ -159,6 +159,7 @@ def query_plane(
             ax.grid(False)
             ax.set(title=name, xlabel="first entry of q", aspect="equal")
         axes[0].set_ylabel("second entry of q")
+        axes[0].yaxis.set_major_locator(MaxNLocator(6, prune="lower"))  # the corner has one number
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
 
 
@@ -168,12 +169,12 @@ def _nearest(axis: np.ndarray, field: np.ndarray, point: tuple[float, float]) ->
 
 
 def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
-    look: dict[str, Any] = {"color": KEY, "markersize": 8, "markeredgecolor": LIGHT}
+    look: dict[str, Any] = {"color": LIGHT, "markersize": 8, "markeredgecolor": KEY, "markeredgewidth": 2.5}
     ax.plot(keys[:, 0], keys[:, 1], "o", **look)
     left, right = ax.get_xlim()
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
         side = -1 if a > left + 0.75 * (right - left) else 1  # where the label has room
         ax.annotate(
-            text, (a, b), xytext=(9 * side, 0), textcoords="offset points", ha="left" if side > 0 else "right", va="center", **ON_COLOUR
+            text, (a, b), xytext=(14 * side, 0), textcoords="offset points", ha="left" if side > 0 else "right", va="center", **ON_COLOUR
         )

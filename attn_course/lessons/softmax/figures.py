@@ -88,8 +88,6 @@ def bet(runs: Mapping[str, ArrayLike], leads: ArrayLike, most: int = 7) -> None:
         ax.set(xlim=(0.6, max(2 * longest, 1000)), ylim=(0.2, max(2 * highest, 30)))
         tick_decades(ax.xaxis)
         tick_decades(ax.yaxis)
-        ax.xaxis.set_major_formatter("{x:,g}")
-        ax.yaxis.set_major_formatter("{x:,g}")
         label_ends(ax)
 
 

@@ -43,7 +43,7 @@ ROWS: dict[str, tuple[tuple[str, ...], str]] = {
     "L1": (("attention",), "an output of fixed size for any context"),
     "L2": (("attention", "linear"), "attention as a map from keys to values: when near keys give near outputs"),
     "M1": (("flash",), "fast attention: online softmax, tiles, kernels, roofline"),
-    "M2": (("transformer",), "a whole Transformer block, trained"),
+    "M2": (("transformer", "writing"), "a whole Transformer block, trained; a cache to write with"),
     "M3": (("devices",), "attention over more than one device"),
     "O1": (("positions",), "positions beyond the length of the training"),
     "O2": (("long_context",), "attention sinks"),

@@ -2,9 +2,9 @@
 # # {lesson}`transformer` A Transformer of your own
 #
 # Attention lets each word look at others, but today's machines that write have more parts. **How do they become one machine, and can you
-# own every line of it?** You will build it in a hundred lines of PyTorch, train it on stories, and give it the weights of a real model.
+# own every line of it?** You will build it in eighty lines of PyTorch, train it on stories, and give it the weights of a real model.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 55 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -96,13 +96,13 @@ class Weights(nn.Module):
 
 # %% [markdown] id="block-text"
 # A `Block` has these weights, and its two lines are one step of {eq}`stream-is-a-sum`. Python looks for `attend`, `norm` and `hidden_units`
-# only when a block runs, so we can write them in the next three sections. The `cache` will be the memory of attention.
+# only when a block runs, so we can write them in the next three sections.
 
 
 # %% id="block-code"
 class Block(Weights):
-    def forward(self, x, cache):
-        x = x + attend(self, norm(x, self.gain_attention, 1e-5), cache)
+    def forward(self, x):  # (..., words, d)
+        x = x + attend(self, norm(x, self.gain_attention, 1e-5))
         return x + hidden_units(self, norm(x, self.gain_hidden, 1e-5))
 
 
@@ -119,11 +119,10 @@ class GPT(nn.Module):
         self.gain = gains(d)
         self.blocks = nn.ModuleList(block(d, 2 * depth, **sizes) for _ in range(depth))
 
-    def forward(self, ids, cache=None):
-        cache = {} if cache is None else cache
+    def forward(self, ids):  # (..., words)
         x = self.table[ids]  # (..., words, d)
         for block in self.blocks:
-            x = block(x, cache)
+            x = block(x)
         return norm(x, self.gain, 1e-5) @ self.table.T
 
 
@@ -171,26 +170,51 @@ check("rms-norm-row", my_norm)
 # %% [markdown] id="units-text"
 # For all rows together it takes three matrix products: $g_i$ and $u_i$ are the columns of `w_gate` and `w_in`, and $v_i$ the rows of
 # `w_out`.
+#
+# **Your turn.** {turn}`hidden-units-of-rows`
+
+# %% id="units-turn-code" tags=["your-turn"]
+my_units = ...  # your function
+check("hidden-units-of-rows", my_units)
+
+
+# %% id="our-answers" tags=["hide-input"]
+def norm_ours(x, gain, eps):
+    return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
+
+
+def units_ours(x, w_gate, w_in, w_out):
+    gate = 1 / (1 + np.e ** -(x @ w_gate))
+    return (gate * (x @ w_gate) * (x @ w_in)) @ w_out
+
+
+norm = norm_ours if my_norm is ... else my_norm
+units = units_ours if my_units is ... else my_units
 
 
 # %% id="units-code"
-from torch.nn.functional import silu
+def hidden_units(block, x):  # (..., words, d)
+    return units(x, block.w_gate, block.w_in, block.w_out)
 
 
-def hidden_units(block, x):  # x: (..., words, d)
-    gated = silu(x @ block.w_gate)  # (..., words, m)
-    read = x @ block.w_in  # (..., words, m)
-    return (gated * read) @ block.w_out  # (..., words, d)
+# %% [markdown] id="parts-text"
+# Both parts can run already. The fresh model reads *Ann has a red ball*. What is the mean square of its rows, before and after the first
+# norm, and how much does the first block's set of hidden units add?
 
+# %% id="parts-run"
+from attn_course.experiments.stories import numbers, text
+
+block, ids = mine.blocks[0], torch.tensor(numbers("Ann has a red ball"))
+x = mine.table[ids]  # (5, 48)
+normed = norm(x, block.gain_attention, 1e-5)
+found = {"stream": x, "normed": normed, "added": hidden_units(block, normed)}
+for name, rows in found.items():
+    print(f"{name:6} {tuple(rows.shape)}  mean square {(rows**2).mean().item():.2f}")
 
 # %% [markdown] id="attention"
 # ## Every line of attention
 #
-# That leaves `attend`. You know its formula, its heads and its cache: when a model writes, it reads only its `new` words, and finds the
-# keys and values of the `kept` earlier ones in the cache. Here all of it stands together, for two new words behind three kept ones:
-
-# %% id="attend-shapes"
-figures.shapes()
+# That leaves `attend`. You know its formula, its heads and its mask. Here all of it stands together.
 
 # %% [markdown] id="heads-text"
 # Three helpers are folded. `in_heads` cuts each row into heads of $d_k$ numbers, and `for_all_heads` repeats each key head for the query
@@ -216,115 +240,57 @@ def turned(x, at, theta):  # x: (..., words, d_k), at: (words,), the places
     return torch.stack((new_left, new_right), -1).flatten(-2)
 
 
-# %% [markdown] id="kept-text"
-# Behind three kept words, the two new ones stand at `places` 3 and 4. The cache is a dictionary, which holds for each block the keys
-# (already turned) and values so far. `remembered` puts them before the new ones, and keeps them all for the next call:
-
-
-# %% id="kept-code"
-def places(new, kept):
-    return kept + torch.arange(new)
-
-
-def remembered(block, cache, keys, values):  # each (..., key heads, new, d_k)
-    if block in cache:
-        kept_keys, kept_values = cache[block]
-        keys = torch.cat((kept_keys, keys), -2)  # (..., key heads, kept + new, d_k)
-        values = torch.cat((kept_values, values), -2)
-    cache[block] = keys, values
-    return keys, values
-
-
 # %% [markdown] id="attend-text"
-# Now the picture becomes code, a line for each step down to the weights:
+# One line for each step down to the weights:
 
 
 # %% id="attend-lines"
-def weigh(block, x, cache):  # x: (..., new, d), the rows of the new words
-    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, new, d_k)
-    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, new, d_k)
+def weigh(block, x):  # x: (..., T, d)
+    queries = in_heads(x @ block.w_query, block.d_k)  # (..., heads, T, d_k)
+    keys = in_heads(x @ block.w_key, block.d_k)  # (..., key heads, T, d_k)
     values = in_heads(x @ block.w_value, block.d_k)
-    new = x.shape[-2]
-    kept = cache[block][0].shape[-2] if block in cache else 0
 
-    at = places(new, kept)
+    at = torch.arange(x.shape[-2])  # the places
     queries, keys = turned(queries, at, block.theta), turned(keys, at, block.theta)
-    keys, values = remembered(block, cache, keys, values)  # now kept + new of each
     keys, values = (for_all_heads(each, block.shared) for each in (keys, values))
 
-    scores = queries @ keys.mT / block.d_k**0.5  # (..., heads, new, kept + new)
-    masked = torch.as_tensor(allowed(new, kept)) == 0  # (new, kept + new)
-    return scores.masked_fill(masked, -torch.inf).softmax(-1), values
+    scores = queries @ keys.mT / block.d_k**0.5  # (..., heads, T, T)
+    later = at > at[:, None]  # (T, T)
+    return scores.masked_fill(later, -torch.inf).softmax(-1), values
 
-
-# %% [markdown] id="mask-turn"
-# The mask `allowed` is still missing.
-#
-# **Your turn.** {turn}`causal-mask-behind-kept`
-
-# %% id="mask-turn-code" tags=["your-turn"]
-my_allowed = ...  # your function
-check("causal-mask-behind-kept", my_allowed)
-
-
-# %% id="our-answers" tags=["hide-input"]
-def norm_ours(x, gain, eps):
-    return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
-
-
-def allowed_ours(new, kept):
-    return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
-
-
-norm = norm_ours if my_norm is ... else my_norm
-allowed = allowed_ours if my_allowed is ... else my_allowed
 
 # %% [markdown] id="weights-text"
-# Does it work? The fresh model has read *Ann has a*, and now *red* and *ball* are new. These are the weights of its first head:
+# Does it work? These are the weights of the first head for *Ann has a red ball*:
 
 # %% id="weights-seen"
-from attn_course.experiments.stories import numbers, text
-
-block, cache = mine.blocks[0], {}
-words = torch.tensor(numbers("Ann has a red ball"))
-x = norm(mine.table[words], block.gain_attention, 1e-5)
-weigh(block, x[:3], cache)  # Ann has a
-weights, _ = weigh(block, x[3:], cache)  # red ball
-print(weights[0].detach().numpy().round(2))  # (new, kept + new)
+weights, _ = weigh(block, normed)
+print(weights[0].detach().numpy().round(2))  # (5, 5)
 
 # %% [markdown] id="weights-notice"
-# *Red* cannot see *ball*, which comes later: its last weight is 0. The others are still as random as the matrices.
+# No word sees a later one. The other weights are still as random as the matrices.
 #
 # `attend` mixes the values with these weights, and puts the heads side by side again:
 
 
 # %% id="attend-code"
-def attend(block, x, cache):  # x: (..., new, d)
-    weights, values = weigh(block, x, cache)
-    output = weights @ values  # (..., heads, new, d_k)
-    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., new, d)
+def attend(block, x):  # x: (..., T, d)
+    weights, values = weigh(block, x)
+    output = weights @ values  # (..., heads, T, d_k)
+    return output.swapaxes(-2, -3).flatten(-2) @ block.w_output  # (..., T, d)
 
 
 # %% [markdown] id="write"
-# ## Writing, with a cache
+# ### It writes
 #
-# Now the model is complete, and can write: it reads the words so far, takes a word from the last row of scores, appends it, and goes on.
-# Thanks to the mask no later word changes an earlier row. So its keys and values can be kept, and each step after the first reads only the
-# new word:
+# Now the model is complete, and can write: it reads the words so far, takes the likeliest next word, appends it, and reads again.
 
 
 # %% id="write-code"
-def likeliest(scores):
-    return scores.argmax(-1, keepdim=True)
-
-
 @torch.no_grad()
-def write(model, ids, count, choose=likeliest):
-    new, cache = ids, {}  # first all words are new, and none is kept
+def write(model, ids, count):
     for _ in range(count):
-        scores = model(new, cache)  # (..., new, words of the language)
-        new = choose(scores[..., -1, :])
-        ids = torch.cat([ids, new], -1)
+        scores = model(ids)  # (..., words, words of the language)
+        ids = torch.cat([ids, scores[..., -1:, :].argmax(-1)], -1)
     return ids
 
 
@@ -337,22 +303,6 @@ from attn_course.experiments.stories import FLOOR, tables
 stories, kept_back = tables()  # each word a number; a full stop begins each row
 begun = kept_back[47, :13]
 print(text(write(mine, begun, 16)[1:]))
-
-# %% [markdown] id="write-text"
-# Training will mend that. It took 16 steps to get from 13 words and stops to 29. Without a cache they would read $13 + 14 + \cdots + 28 =
-# 328$ rows, and with one they read $13 + 15 = 28$.
-#
-# Do the scores stay the same? `in_pieces` reads seven words at a time, and hands the cache on:
-
-
-# %% id="write-same"
-def in_pieces(model, ids, size=7):  # ids: (..., words)
-    cache = {}
-    return torch.cat([model(piece, cache) for piece in ids.split(size, -1)], -2)
-
-
-apart = (mine(kept_back) - in_pieces(mine, kept_back)).abs().max().item()
-print(f"at most {apart:.4f} apart")
 
 # %% [markdown] id="train"
 # ## Training
@@ -394,40 +344,13 @@ print(f"stories kept back: loss {loss_of(mine, kept_back).item():.2f}")
 figures.training(losses, FLOOR)
 
 # %% [markdown] id="write-ends"
-# What does the same start become now? And how many kept-back stories does your model end as they end?
+# What does the same start become now? And what share of the kept-back stories does your model end as they end?
 
 # %% id="write-check"
 ended = write(mine, kept_back[:, :13], 16)
 print(text(ended[47, 1:]))
 share = (ended == kept_back).all(-1).float().mean().item()
 print(f"{share:.1f} of the endings are right")
-
-# %% [markdown] id="write-notice"
-# ### Stories of its own
-#
-# Now let it *draw* each word with its probabilities. Some come out *untrue*: they are not in our language. The start is yours to change, in
-# words of the stories. **Predict** at which word the untrue stories go wrong most often.
-
-
-# %% id="draw-live" tags=["live", "predicted"]
-def drawn(scores):
-    return torch.multinomial(scores.softmax(-1), 1)
-
-
-yours = "Mia has a"
-ids = torch.tensor(numbers(". " + yours)).expand(500, -1)
-told = [text(row[1:]) for row in write(mine, ids, LENGTH + 1 - ids.shape[-1], drawn)]
-untrue = sorted(set(told) - set(STORIES))
-print(told[0], f"{len(untrue)} untrue stories, such as", *untrue[::8], sep="\n")
-
-# %% [markdown] id="draw-answer" tags=["answer"]
-# At the helper's name. In our run the owner helps in more than half of the untrue stories:
-#
-# > Mia has a black boat . she loses the boat . Mia finds the black boat .
-#
-# It is the one free choice that must *differ* from an earlier one, which may be harder than a copy. A few others lose their way altogether:
-#
-# > Mia has a red breaks the the the the the the the Kim . she drops key .
 
 # %% [markdown] id="mistakes"
 # ### Spot the mistake: too good
@@ -464,8 +387,8 @@ model = language_model()
 
 # %% [markdown] id="real-text"
 # SmolLM2's 30 blocks and its table of 49,152 words and pieces of words, 134.5 million numbers, now go into *your* class, of which not a
-# line changes. `renamed` exchanges only names. We compare all scores, read at once and in pieces, with those of the course's own code. Then
-# your `write` continues `start`, or a sentence of yours:
+# line changes. `renamed` exchanges only names. We compare all scores with those of the course's own code. Then your `write` continues
+# `start`, or a sentence of yours:
 
 # %% id="real-own" tags=["live"]
 from attn_course.lessons.transformer.experiments_names import renamed
@@ -476,50 +399,17 @@ if model.is_here:
     real = GPT(words=49_152, d=576, depth=30, **large)
     real.load_state_dict(renamed(model.network.state_dict()))
     ids = model.ids(start)
-    for scores in (real(ids), in_pieces(real, ids)):
-        difference = np.abs(scores.detach().numpy() - model.logits(start)).max()
-        print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
+    difference = np.abs(real(ids).detach().numpy() - model.logits(start)).max()
+    print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
     print(model.tokenizer.decode(write(real, ids, 25).tolist()))
 
 # %% [markdown] id="real-notice"
-# On our machine both differences were less than 0.0001, and your model went on:
+# On our machine the difference was less than 0.0001, and your model went on:
 #
 # > ... there lived a wise old man named Thorpe. He was a skilled craftsman, and he had a special gift: he could create
 #
-# If you wrote both turns, your norm and mask ran in each of its 30 blocks. Only the tokenizer and what reads the file do not stand on
-# this page.
-
-# %% [markdown] id="real-bet"
-# ### Wrong on purpose
-#
-# Now we break it in three ways: with places that forget `kept`, with a mask that forgets it, and without a mask. Inside `with patch`,
-# `weigh` finds the wrong helper in the place of the right one. **Predict** which of the three still writes the same sentence.
-
-
-# %% id="real-broken" tags=["live", "predicted"]
-from unittest.mock import patch
-
-wrong = {
-    "places from 0": ("places", lambda new, kept: torch.arange(new)),
-    "mask without kept": ("allowed", lambda new, kept: np.tri(new)),
-    "no mask": ("allowed", lambda new, kept: np.ones((new, kept + new))),
-}
-if model.is_here:
-    for name, (helper, function) in wrong.items():
-        with patch(f"__main__.{helper}", function):
-            written = write(real, ids, 25)
-        print(f"{name}:", model.tokenizer.decode(written.tolist()), "\n")
-
-# %% [markdown] id="real-answer" tags=["answer"]
-# On our machine it was the mask without `kept`, word for word. `write` reads the start at once, when nothing is kept, and then single
-# words. For these the mask is a single 1, which PyTorch rightly spreads over all keys. So writing cannot show this mistake, but `in_pieces`
-# can: for seven words behind seven the mask is $7 \times 7$ for $7 \times 14$ scores, and PyTorch stops.
-#
-# With places from 0 came
-#
-# > ... there lived a man named Ery, named Ery, a man named Ery
-#
-# and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
+# If you wrote both turns, your norm and hidden units ran in each of its 30 blocks. Only the tokenizer and what reads the file do not stand
+# on this page.
 
 # %% [markdown] id="real-limits"
 # **Limits.** These lines do not say with which texts, at what cost and by whose judgement such numbers are found.
@@ -539,12 +429,12 @@ verify_lesson("transformer")
 # %% [markdown] id="summary"
 # ## Summary
 #
+# - Attention brings rows together, and hidden units work on each row by itself. Each reads a normed copy, and adds what it found.
 # - No fixed model has a mean loss over all stories below the floor, unless it sees the answer.
-# - With a cache, each step after the first reads only the newest word, and the scores stay the same up to rounding.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it,
-# and the real one has the same lines. Lesson {lesson}`induction` asks how it copies what it read once. Now the
-# [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
+# and the real one has the same lines. But for each new word it read the whole text again. Lesson {lesson}`writing` asks how to avoid
+# that. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
 # ## Deeper: what GPT-2 does otherwise
@@ -585,8 +475,8 @@ verify_lesson("transformer")
 
 # %% id="plus-code"
 class NoPlus(Block):
-    def forward(self, x, cache):
-        x = attend(self, norm(x, self.gain_attention, 1e-5), cache)
+    def forward(self, x):
+        x = attend(self, norm(x, self.gain_attention, 1e-5))
         return hidden_units(self, norm(x, self.gain_hidden, 1e-5))
 
 

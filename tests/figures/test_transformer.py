@@ -3,7 +3,6 @@
 from functools import partial
 
 from attn_course.lessons.transformer import figures
-from tests.figures.diagrams import assert_sound_diagram
 from tests.figures.support import Pictures
 
 GRADIENTS = {"norm first": [[2.0, 3.0, 1.0], [8.0, 3.0, 1.0]], "norm behind the sum": [[90.0, 9.0, 1.0], [40.0, 6.0, 1.0]]}
@@ -19,13 +18,3 @@ REFUSED = [
 ]
 
 TestPictures = Pictures
-
-
-def test_the_arrays_of_attention_are_a_sound_drawing(shown):
-    def draw():
-        figures.shapes()
-        drawn, _ = shown
-        shown.clear()
-        return drawn
-
-    assert_sound_diagram(draw)

@@ -63,6 +63,7 @@ GROUPS = {
         ("query", "key", "value", "scores", "scale", "mask", "softmax", "output"),
         "One kernel reads Q, K and V and writes the output; a tile of scores and weights at a time stays where it is calculated.",
     ),
+    "kept": (("key", "value"), "While a model writes, it keeps the keys and values of all earlier words."),
     "square-matrices": (
         ("scores", "scale", "weights"),
         "Plain attention stores the scores, the scaled scores and the weights: three tables of T rows and T columns.",

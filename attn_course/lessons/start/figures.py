@@ -136,6 +136,7 @@ QUESTIONS = {  # of each lesson: what it answers
     "flash": "How is the same result computed with far less traffic to memory?",
     "kernels": "How does one write attention as a program for a GPU?",
     "transformer": "How do all parts become one machine that writes?",
+    "writing": "What must a model keep to read each word only once while it writes?",
     "induction": "How does a trained model copy what it read before, and where in it?",
     "notation": "How do you read a text that writes attention the other way round?",
 }

@@ -1,4 +1,4 @@
-"""The tasks on the Transformer: its block, its sizes, its loss, and the words it draws."""
+"""The tasks on the Transformer: its block, its sizes and its loss."""
 
 import numpy as np
 
@@ -339,88 +339,6 @@ def my_loss(logits, ids):
     return -chosen.mean()
 
 
-def _choice(rng, n, temperature, share, spread, offset=0.0):
-    return {"logits": spread * rng.normal(size=n) + offset, "temperature": temperature, "share": share}
-
-
-CHOICES = """
-nine words: 9 1.0 0.8 1.0
-a high temperature: 7 2.0 0.6 2.0
-a low one: 11 0.5 0.9 1.0
-only the likeliest: 5 1.0 0.05 1.0
-scores of several hundred: 6 1.5 0.7 300.0
-several hundred at a low temperature: 6 0.25 0.7 1.0 400.0
-all words: 4 1.0 1.0 1.0
-one word: 1 1.0 0.5 1.0
-"""
-
-
-@asked(
-    "nucleus-of-next-words",
-    "Temperature and nucleus",
-    kind="write",
-    equation=None,
-    points=2,
-    difficulty=2,
-    minutes=10,
-    trains="what a model draws its next word from",
-    forbid=(forbidden.SOFTMAX,),
-    cases=tried(_choice, CHOICES),
-    slips="""
-        the word that crosses the share left out
-            np.cumsum(p[order]) - p[order] < share -> np.cumsum(p[order]) <= share
-            the word with which the sum reaches the share is kept as well, and the likeliest always
-        not made to sum to 1
-            ` / kept.sum()` ->
-            what is kept must sum to 1 again
-        temperature behind the softmax
-            ` / temperature` -> ;; p = terms / terms.sum() -> p = (terms / terms.sum()) / temperature
-            the temperature divides the scores, before the softmax
-        multiplied by the temperature
-            logits / temperature -> logits * temperature
-            a high temperature makes the choices more equal: it divides the scores
-        the maximum before the temperature
-            scaled - scaled.max() -> scaled - logits.max()
-            what is subtracted must be the largest of what is raised to a power: of the scores divided by the temperature
-        no temperature
-            logits / temperature -> logits
-            the scores are divided by the temperature
-        no nucleus
-            np.cumsum(p[order]) - p[order] < share -> p[order] > -1
-            only the likeliest words whose probabilities reach `share` are kept
-        the unlikeliest kept
-            np.argsort(-p) -> np.argsort(p)
-            sort so that the likeliest come first
-        left in the order of size
-            kept[order] = np.where -> kept[:] = np.where
-            the probabilities go back to the places of their words
-    """,
-    hints="""
-        First the probabilities at this temperature. In which order are words let in?
-        Sort the likeliest first. A word is let in if the sum of those BEFORE it is below `share`.
-        `order = np.argsort(-p)`, `np.cumsum(p[order]) - p[order] < share`, back to their places, divided by the sum.
-    """,
-    why="""
-        Nucleus sampling (Holtzman et al., 2019, arXiv:1904.09751) cuts off the long tail of words, each of which is unlikely, but which
-        are drawn often together.
-    """,
-)
-def my_chances(logits, temperature, share):
-    r"""The probabilities from which the next word is drawn, (n,).
-
-    Write `my_chances(logits, temperature, share)` for one row of scores. Take the softmax of the scores divided by the temperature, and
-    keep of it only the *nucleus*: the fewest words, the likeliest first, whose probabilities sum to `share` or more. All others get 0, and
-    those kept are divided by their sum. Scores may be several hundred {case}`scores of several hundred`. No two probabilities are equal,
-    and the share is above 0 and at most 1.
-    """
-    scaled = logits / temperature
-    terms = np.exp(scaled - scaled.max())
-    p = terms / terms.sum()
-    order, kept = np.argsort(-p), np.zeros(len(p))
-    kept[order] = np.where(np.cumsum(p[order]) - p[order] < share, p[order], 0.0)
-    return kept / kept.sum()
-
-
 ORDER = [
     note(
         "title",
@@ -448,7 +366,6 @@ ORDER = [
     "llama-parameters",
     "stream-size-at-depth",
     "repair-next-word-loss",
-    "nucleus-of-next-words",
     "rms-norm-row",
-    "causal-mask-behind-kept",
+    "hidden-units-of-rows",
 ]

@@ -70,60 +70,64 @@ def my_norm(x, gain, eps):
     return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
 
 
-def _words(rng, new, kept):
-    return {"new": new, "kept": kept}
+def _units(normal, scale, m, *shape):
+    d = shape[-1]
+    return {"x": scale * normal(*shape), "w_gate": normal(d, m), "w_in": normal(d, m), "w_out": normal(m, d)}
 
 
-TEXTS = """
-nothing kept: 4 0
-one new word: 1 5
-three behind two: 3 2
-two behind seven: 2 7
-the first word: 1 0
+UNITS = """
+five rows: 1.0 11 5 7
+one row: 1.0 5 1 3
+one vector: 1.0 5 3
+one unit: 1.0 1 3 5
+a batch of texts: 0.1 7 2 3 5
 """
 
 
 @asked(
-    "causal-mask-behind-kept",
-    "A mask behind a cache",
+    "hidden-units-of-rows",
+    "Hidden units in three products",
     kind="write",
-    equation="decoding-equals-full-pass",
+    equation="gated-feed-forward",
     points=1,
     difficulty=2,
-    minutes=4,
-    trains="places of new words behind kept ones",
+    minutes=5,
+    trains="a sum over units as a matrix product",
     your_turn=True,
-    cases=tried(_words, TEXTS),
+    cases=tried(_units, UNITS),
     slips="""
-        the kept words forgotten
-            , kept) -> )
-            the first new word stands at place `kept`, not at 0: it sees all kept words and itself
-        words do not see themselves
-            , kept) -> , kept - 1)
-            each word also sees itself
-        one place too far
-            , kept) -> , kept + 1)
-            that shows each word the next one
-        ones hide
-            np.tri -> 1 - np.tri
-            1 means: may see
-        no mask among the new words
-            np.tri(new, kept + new, kept) -> np.ones((new, kept + new))
-            a new word does not see the new words behind it
-        rows and columns exchanged
-            np.tri(new, kept + new, kept) -> np.tri(new, kept + new, kept).T
-            rows are the new words, and columns all keys
+        no gate
+            gate = 1 / (1 + np.e**-read) -> gate = 1
+            the first reading is multiplied by its gate, 1 / (1 + e^-c)
+        the gate alone
+            gate * read * -> gate *
+            SiLU is c times the gate: the first reading itself is missing
+        the gate on the other reading
+            read = x @ w_gate -> read = x @ w_in ;; (x @ w_in)) -> (x @ w_gate))
+            the gate opens by `x @ w_gate`, and the other reading is `x @ w_in`
+        the sign in the gate
+            np.e**-read -> np.e**read
+            the gate is near 1 for large readings: the exponent is minus the reading
+        the second reading left out
+            gate * read * (x @ w_in)) -> gate * read)
+            each unit multiplies two readings of x
+        added
+            read * (x @ w_in) -> read + (x @ w_in)
+            the two readings are multiplied
     """,
     hints="""
-        At which place does the first new word stand? Which keys are at places up to its own?
-        The keys stand at `np.arange(kept + new)`, the new words at `kept + np.arange(new)`.
-        Compare the two, one as a row and the other as a column, `[:, None]`; or look up what `np.tri` does with three arguments.
+        Each column of `w_gate` and `w_in` belongs to a unit, so `x @ w_gate` holds the first reading of every unit for every row.
+        With `read = x @ w_gate` the gate is `1 / (1 + np.e ** -read)`.
+        Multiply gate, first reading and second reading entry by entry, and then by `w_out`.
     """,
 )
-def my_allowed(new, kept):
-    r"""Which keys each new word may see: 1.0 where it may, else 0.0.
+def my_units(x, w_gate, w_in, w_out):
+    r"""The rows that the hidden units add, of the shape of `x`.
 
-    Write `my_allowed(new, kept)`: a NumPy array of 1.0 and 0.0, of shape `(new, kept + new)`. Each row belongs to a new word, and the
-    columns to all keys, first the kept ones. A word sees itself and all words before it. `kept` may be 0 {case}`nothing kept`.
+    Write `my_units(x, w_gate, w_in, w_out)` for `x` $(\ldots, d)$, `w_gate` and `w_in` $(d, m)$ and `w_out` $(m, d)$, by
+    {eq}`gated-feed-forward` with SiLU for $\phi$. The check calls it with NumPy arrays and the model below with PyTorch's, so write powers
+    of $e$ as `np.e ** ...`.
     """
-    return np.tri(new, kept + new, kept)
+    read = x @ w_gate
+    gate = 1 / (1 + np.e**-read)
+    return (gate * read * (x @ w_in)) @ w_out

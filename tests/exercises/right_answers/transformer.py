@@ -17,12 +17,17 @@ def norm_in_torch(x, gain, eps):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain
 
 
-def allowed_by_places(new, kept):
-    return (np.arange(kept + new) <= kept + np.arange(new)[:, None]).astype(float)
+def units_one_by_one(x, w_gate, w_in, w_out):
+    found = np.zeros((*x.shape[:-1], w_out.shape[1]))
+    for g, u, v in zip(w_gate.T, w_in.T, w_out, strict=True):
+        c = x @ g
+        found += (c * (0.5 + 0.5 * np.tanh(c / 2)) * (x @ u))[..., None] * v
+    return found
 
 
-def allowed_in_torch(new, kept):
-    return torch.ones(new, kept + new).tril(kept)
+def units_in_torch(x, w_gate, w_in, w_out):
+    x, w_gate, w_in, w_out = (torch.tensor(a).float() for a in (x, w_gate, w_in, w_out))
+    return torch.einsum("...m,md->...d", functional.silu(x @ w_gate) * (x @ w_in), w_out)
 
 
 def block_row_by_row(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, w_gate, w_in, w_out):
@@ -79,33 +84,12 @@ def loss_in_torch(logits, ids):
     return (shifted.exp().sum(1).log() - shifted.gather(1, targets[:, None])[:, 0]).mean()
 
 
-def chances_one_by_one(logits, temperature, share):
-    p = np.exp(logits / temperature - np.logaddexp.reduce(logits / temperature))
-    kept, total = np.zeros(len(p)), 0.0
-    while total < share and not kept.all():
-        best = max((word for word in range(len(p)) if not kept[word]), key=lambda word: p[word])
-        kept[best] = p[best]
-        total += p[best]
-    return kept / total
-
-
-def chances_in_torch(logits, temperature, share):
-    scaled = torch.tensor(logits).float() / temperature
-    p = (scaled - scaled.max()).exp()
-    p = p / p.sum()
-    falling, order = p.sort(descending=True)
-    before = falling.cumsum(0) - falling
-    kept = torch.zeros_like(p).scatter(0, order, torch.where(before < share, falling, 0.0))
-    return kept / kept.sum()
-
-
 RIGHT = {
     "rms-norm-row": [norm_by_length, norm_in_torch],
-    "causal-mask-behind-kept": [allowed_by_places, allowed_in_torch],
+    "hidden-units-of-rows": [units_one_by_one, units_in_torch],
     "pre-norm-block": [block_row_by_row, block_in_torch],
     "rms-norm-backward": [backward_by_jacobian, backward_in_torch],
     "llama-parameters": [lambda: 134_515_008, lambda: 576 * (49152 + 1) + 30 * 576 * (576 * 8 / 3 + 3 * 1536 + 2)],
     "stream-size-at-depth": [lambda: (7**0.5, (65 / 64) ** 0.5), lambda: [2.646, 1.008]],
     "repair-next-word-loss": [loss_with_logaddexp, loss_in_torch],
-    "nucleus-of-next-words": [chances_one_by_one, chances_in_torch],
 }

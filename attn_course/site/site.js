@@ -4,6 +4,9 @@
   const root = document.documentElement.dataset.content_root || "./";
   const folder = `${root}_static/alive/`;
 
+  // Paper has letters that no screen needs, and a print does not wait for them.
+  addEventListener("load", () => ["", "bold ", "italic "].forEach((style) => document.fonts.load(`${style}1em KaTeX_Main`)));
+
   function openMistake() {
     const wanted = decodeURIComponent(/wrong=(.*)/.exec(location.hash)?.[1] ?? "");
     for (const button of document.querySelectorAll(".attn-explorable [data-mistake]"))
@@ -98,7 +101,7 @@
 
   // ---- The search dialog shows the first five pages while one types: those whose title has the words, then those whose sentence has them
   const words = (text) => text.match(/[\p{L}\p{N}]{2,}/gu) ?? [];
-  const found = (asked) => new RegExp(`(${asked.join("|")})`, "iu");
+  const found = (asked) => new RegExp(`(?<![\\p{L}\\p{N}])(${asked.join("|")})`, "iu");
   function shade(one, asked) { // what was looked for
     const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), all = [];
     while (asked.length && texts.nextNode()) if (!texts.currentNode.parentNode.closest(".katex, math")) all.push(texts.currentNode);

@@ -68,6 +68,7 @@ LINES, SHORT_CODE = 14, 3  # most of code beside a question; most line ends of c
 NUMBERS, TABLES = 30, 3  # most that a card's givens have and make, if they are to be read from the last row
 NAMED = 98  # most letters of a claim that is a title
 WIDTH, ROOM, LINE, CODE = 1136, 533, 46, 35  # pixels below a title; of a line of words, of code
+FINE = 0.76  # size of the smallest code over that of other code
 BETWEEN, FRAME = 16, 48  # pixels below a paragraph, and around code
 LETTERS, COLUMNS, BOUND = 62, 67, 60  # in a line of words, of code, of a formula that is bound to what is behind it
 PARTS = ("reveal.css", "reveal.js")
@@ -346,7 +347,13 @@ class Deck:
         return _with_subject(self._lead, self._paragraph) if LOOSE.match(self._lead) else self._lead
 
     def _program(self, code: str) -> None:
-        """Code below what leads to it, in as few slides as it needs; one that goes on says so, its class or function above it in grey."""
+        """Code below what leads to it, in smaller letters where it is whole then, and else in as few slides as it needs.
+
+        One that goes on says so, its class or function above it in grey.
+        """
+        if ROOM < _high(code) <= ROOM / FINE:
+            self._add("picture", _program(code).replace('<pre style="', f'<pre class="fine" style="--rows:{_high(code) / CODE:.1f};', 1))
+            return
         whole, before = "" if LOOSE.match(self._whole) else self._whole, ""
         lead, short = self.html(whole), self.html(f"{whole.partition(': ')[0].removesuffix(':')}:")
         lead = next((words for words in (lead, short, "") if _tall(words) + _high(code) <= ROOM), "")
@@ -405,8 +412,9 @@ class Deck:
     def _slide(self, slide: Slide) -> str:
         level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         heading = self.html(slide.heading)[3:-5]
-        below = "Own attention" if slide is self.slides[0] else heading * (heading not in (slide.title or heading))
-        part = f'<p class="part">{below}</p>' * bool(below)
+        lesson = self.html(self.slides[0].heading.partition(":")[0])[3:-5]
+        below = "Own attention" if slide is self.slides[0] else lesson if heading in (slide.title or heading) else heading
+        part = f'<p class="part">{below}</p>'
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{slide.title or heading}</{level}>'

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. Yet a layer of a language model has nine heads, or a hundred, usually so narrow that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 58 minutes, without a list of your own, *Deeper* sections
+# **You need** lessons {lesson}`attention` and {lesson}`self_attention`. **Time:** 60 minutes, without a list of your own, *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"

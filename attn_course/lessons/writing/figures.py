@@ -23,7 +23,7 @@ def shapes() -> None:
 
     for y, said, more in (
         (24, "x", "2 new words"),
-        (92, "in_heads", "4, 2 and 2 heads"),
+        (92, "block.sides", "4, 2 and 2 heads"),
         (252, "remembered", "3 kept + 2 new"),
         (345, "scores", "2 new by 5"),
         (420, "output", "2 new words"),

@@ -3,12 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.numbers import lesson_in, lesson_of, named
+from attn_course.numbers import lesson_in, lesson_of, lesson_place, named
 
 MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
 _CHECK_CALL = re.compile(r"""check\(\s*(["'])([a-z0-9.-]{1,100})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
@@ -22,6 +22,12 @@ class NotebookError(ValueError):
 
 class NoTasks(NotebookError):
     """A sound notebook, but none of the course's: it holds no task."""
+
+
+MOVED = {  # tasks by the lesson that asked them earlier: work saved there is judged with them
+    "causal-mask-behind-kept": "transformer",
+    "nucleus-of-next-words": "transformer",
+}
 
 
 @dataclass(frozen=True)
@@ -188,6 +194,20 @@ def lesson_of_cells(cells: Iterable[Cell], path: Path) -> Counter[str]:
         write = f"check({today!r}, ...)" if today else "the name that stands in the exercise"
         raise NotebookError(f"{path}: a number, {number[0]}, is not accepted in the place of a task's name: write {write}")
     return Counter(lesson for lesson in (lesson_of("tasks", task) for task in tasks) if lesson)
+
+
+def moved(lesson: str, cells: Iterable[Cell]) -> list[str]:
+    """Return the tasks that a lesson asked earlier and another one asks now, of those that the cells belong to."""
+    held = {cell.task for cell in cells}
+    return [task for task, earlier in MOVED.items() if earlier == lesson and task in held]
+
+
+def at_home(cells: Sequence[Cell], path: Path) -> list[str]:
+    """Return the lessons whose tasks the cells belong to, in their order; a task that moved stays where others of its old lesson are."""
+    found = lesson_of_cells(cells, path)
+    for lesson in list(found):
+        found -= lesson_of_cells([cell for cell in cells if cell.task in moved(lesson, cells)], path)
+    return sorted(found, key=lesson_place)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attn_course.checking.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
+from attn_course.checking.cells import Cell, NoTasks, NotebookError, at_home, exercise_files, moved, read_code_cells, strayed_answers
 from attn_course.checking.nbval_run import Outcome, run_nbval
 from attn_course.checking.report import NotebookReport, TaskReport
 from attn_course.checking.untouched import is_untouched
 from attn_course.checking.verdicts import make_report
-from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place, place, task_number
+from attn_course.numbers import lesson_in, lesson_number, lesson_of, place, task_number
 
 if TYPE_CHECKING:
     from attn_course.tasks import Task
@@ -104,7 +104,7 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
     cells = read_code_cells(path)
     lesson = _lesson(cells, path)
     pristine, asked = _pristine(lesson, path, exercises)
-    for task in _retired(lesson, cells):
+    for task in _asked_earlier(lesson, cells):
         pristine[task.id], asked[task.id] = Cell(task.check_source, "check", task.id, ("check",)), task.handed_out
     last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
     kept = [
@@ -132,7 +132,7 @@ def _holds_more(source: str, pristine: str) -> bool:
 
 
 def _lesson(cells: Sequence[Cell], path: Path) -> str:
-    found = sorted(lesson_of_cells(cells, path), key=lesson_place)
+    found = at_home(cells, path)
     named = lesson_in(path.name)
     if not found and named is not None and _answers(named, cells):
         return named  # all marks are gone, as where all code stands in one cell
@@ -183,12 +183,14 @@ def _pristine(lesson: str, path: Path, exercises: Path) -> tuple[dict[str, Cell]
     return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: place("tasks", str(cell.task)))}, asked
 
 
-def _retired(lesson: str, cells: Sequence[Cell]) -> "list[Task]":
-    """The tasks of earlier exercises that a notebook holds."""
+def _asked_earlier(lesson: str, cells: Sequence[Cell]) -> "list[Task]":
+    """The tasks of earlier exercises that a notebook holds: retired ones, and those that another lesson asks now."""
+    from attn_course.tasks import get_task
     from attn_course.tasks.registry import declared_tasks
 
     held = {cell.task for cell in cells}
-    return [task for task in declared_tasks(lesson) if task.retired and task.id in held]
+    retired = [task for task in declared_tasks(lesson) if task.retired]
+    return [task for task in retired if task.id in held] + [task for task in map(get_task, moved(lesson, cells)) if not task.your_turn]
 
 
 def _known(task: str, exercise: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.checking.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
+from attn_course.checking.cells import Cell, NotebookError, at_home, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
 from attn_course.files import BROUGHT
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
 from attn_course.tasks import Task, registry
@@ -133,10 +133,9 @@ def read_exercise(lesson: str, exercises: Path = EXERCISES) -> Exercise:
 
 def _lesson(cells: Sequence[Cell], path: Path, wanted: str | None) -> str:
     try:
-        marked = lesson_of_cells(cells, path)
+        found = at_home(cells, path) if wanted is None else sorted(lesson_of_cells(cells, path), key=lesson_place)
     except NotebookError as error:
         raise SubmissionError(f"the file {str(error).removeprefix(f'{path}: ')}") from None
-    found = sorted(marked, key=lesson_place)
     if len(found) > 1 and wanted is None:
         raise SubmissionError(f"the notebook holds tasks of chapters {' and '.join(map(lesson_number, found))}; it belongs to one chapter")
     if wanted is not None and found and wanted not in found:

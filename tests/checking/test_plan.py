@@ -135,3 +135,19 @@ def test_what_earlier_exercises_asked_is_judged_where_a_notebook_holds_it(root):
     assert {*old.tasks} - {*new.tasks} == retired
     checks = {cell.task: cell.source for cell in old.cells if cell.role == "check"}
     assert checks["query-on-its-key"] == 'check("query-on-its-key", my_weight)'
+
+
+def test_a_task_that_moved_to_another_lesson_is_judged_in_work_saved_before(root, tmp_path):
+    book = notebooks.load(root, "exercises", "transformer")
+    moved = notebooks.load(root, "exercises", "writing")
+    book["cells"] += [cell for cell in moved["cells"] if cell["id"].startswith("nucleus-of-next-words")]
+    old, new = (
+        plan_check(path, exercises=root / "exercises")
+        for path in (notebooks.save(book, tmp_path / "ex_15_transformer.ipynb"), root / "exercises" / "ex_16_writing.ipynb")
+    )
+    assert (old.lesson, old.tasks[-1]) == ("transformer", "nucleus-of-next-words")
+    assert (new.lesson, "nucleus-of-next-words" in new.tasks) == ("writing", True)
+    assert "rows-to-write" not in old.tasks
+    book["cells"] += [cell for cell in moved["cells"] if cell["id"].startswith("rows-to-write")]  # never asked there
+    with pytest.raises(NotebookError, match="a notebook belongs to one chapter"):
+        plan_check(notebooks.save(book, tmp_path / "both.ipynb"), exercises=root / "exercises")

@@ -224,7 +224,14 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     whole = page.locator("dl.myst").evaluate_all("all => all.map((one) => one.scrollWidth <= one.clientWidth)")
     assert whole
     assert all(whole), "each word and its dialects are in sight"
+    page.goto((site / "heads.html").as_uri())
+    formula = page.locator("td", has_text="0.4").locator(".katex").first
+    assert formula.evaluate("one => one.getClientRects().length") == 1, "a short formula of a table is not broken"
+    page.goto((site / "break.html").as_uri())
+    head = page.locator(".bd-header-article").evaluate("one => `${one.offsetHeight}px`")
+    assert page.locator(".brk-dock").evaluate("one => getComputedStyle(one).top") == head, "below the head of the page"
     page.goto((site / "softmax.html").as_uri())
+    page.wait_for_function("['bold', 'italic'].every((style) => document.fonts.check(`${style} 1em KaTeX_Main`))")  # paper needs them at once
     assert page.locator("p.needs").inner_text().startswith("You need")
     page.goto((site / "index.html").as_uri())
     assert page.locator(".begin:not(.beside) a").all_inner_texts() == ["Begin with lesson 00", "Go on with lesson 02"]

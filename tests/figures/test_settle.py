@@ -7,6 +7,7 @@ import pytest
 
 from attn_course import figures
 from attn_course.figures import base
+from attn_course.figures.ticks import tick_decades
 
 WORDS = {"title": "What the picture says at once", "alt": "A picture with enough words to stand in for itself."}
 
@@ -49,6 +50,32 @@ def test_on_a_phone_three_panels_are_stacked_and_keep_their_labels(shown):
     width, height = (int(re.search(rf'{side}="(\d+)"', narrow)[1]) for side in ("width", "height"))
     assert (width, height > width) == (403, True)
     assert (narrow.count("how far"), narrow.count("the step")) == (2, 3), "at the left of both rows, and below each"
+
+
+def test_on_a_phone_two_panels_stand_below_each_other_if_words_in_one_need_room(shown):
+    heights = []
+    for words in ("k", "a long name"):
+        with base.picture(columns=2, sharey=True, **WORDS) as axes:
+            axes[0].text(0.1, 0.5, words)
+            axes[0].set(xticks=[0.5], yticks=[0.5])
+            axes[1].set(xticks=[0.5])
+        heights.append(int(re.search(r'height="(\d+)"', shown.picture.narrow)[1]))
+        shown.clear()
+    assert heights[1] > 1.5 * heights[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [((0.6, 1500), ["1", "10", "100", "1,000"]), ((0.5, 6), ["0.5", "1", "2", "5"]), ((2, 5e7), ["10¹", "10²", "10³", "10⁴", "10⁵", "10⁶", "10⁷"])],
+)
+def test_powers_of_ten_are_numerals_unless_an_axis_goes_far(settled, limits, said):
+    with base.picture(**WORDS) as (ax,):
+        ax.plot(limits, limits)
+        ax.set(xscale="log", xlim=limits)
+        tick_decades(ax.xaxis)
+    (panel,) = settled[0].axes
+    ticks = zip(panel.get_xticks(), panel.get_xticklabels(), strict=True)
+    assert [name.get_text() for at, name in ticks if limits[0] <= at <= limits[1]] == said
 
 
 def test_of_several_bars_each_has_its_name_in_the_first_group_and_no_legend(settled):

@@ -68,7 +68,7 @@ print(f"{rows} rows read to write 16 words")
 # %% [markdown] id="rows"
 # The first step reads 13 rows, the next one 14, and the last one 28. To write $m$ words behind $n$ takes
 #
-# $$\sum_{t=n}^{n+m-1} t = m\, n + \frac{m\, (m - 1)}{2} \key{rows-read-anew}$$
+# $$R = \sum_{t=n}^{n+m-1} t = m\, n + \frac{m\, (m - 1)}{2} \key{rows-read-anew}$$
 #
 # rows, $16 \cdot 13 + 120 = 328$ here. For an answer of 1,000 words to a question of 100 it is 599,500. In the machine, these two parts
 # will spare us nearly all of it:

@@ -5,22 +5,26 @@ import itertools
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.formulas import function, index, vector
+from attn_course.formulas import function, vector
 from attn_course.reference import attention
 
 claim = about("M2")
 
 
 @claim("rows-read-anew")
-def _(rng, n, m):
-    r"""\sum_{t=n}^{n+m-1} t = m\, n + \frac{m\, (m - 1)}{2}
-    where m words are written behind n
+def _(n, m):
+    r"""R = \sum_{t=n}^{n+m-1} t = m\, n + \frac{m\, (m - 1)}{2}
+    where R: rows that are read to write m words behind n
     Without a cache every step reads the whole text so far, which is one word longer each time.
         the last word read too: m - 1)}{2} -> m + 1)}{2}
         every step reads the start only: m\, n + \frac{m\, (m - 1)}{2} -> m\, n
         every step reads the whole result: m\, n + \frac{m\, (m - 1)}{2} -> m\, (n + m)
     """
-    return {"n": n, "m": m, "t": index(n, n + m - 1)}
+    text, read = [0] * n, 0
+    for _ in range(m):
+        read += len(text)
+        text.append(0)
+    return {"R": read, "n": n, "m": m}
 
 
 @claim("new-rows-behind-kept", rests_on="decoding-equals-full-pass causal-prefix-invariance")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import dropwhile, groupby, pairwise
+from itertools import combinations, dropwhile, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -384,12 +384,10 @@ class Sources:
 
     def _sheet(self, keys: Sequence[str]) -> str:
         by_lesson = [list(own) for _, own in groupby(map(REGISTRY.get_equation, keys), key=lambda each: each.lesson)]
-        total, above, columns = sum(map(_lines, by_lesson)), 0.0, [list[list[Equation]]() for _ in range(COLUMNS)]
-        for own in by_lesson:
-            columns[int(COLUMNS * (above + _lines(own) / 2) / total)].append(own)  # where its middle stands
-            above += _lines(own)
+        columns = min(
+            _cut(by_lesson, COLUMNS), key=lambda columns: sum(sum(map(_lines, column)) ** 2 for column in columns)
+        )  # equally long
         parts = ["# Attention on two pages", "The key equations of all lessons, each with its reason. Printed, they fill two pages."]
-        columns = list(filter(None, columns))
         lines = [sum(map(_lines, column)) for column in columns]
         for at, column in enumerate(columns):
             parts += [_raw("<div class=next-column></div>")] * bool(at)
@@ -524,6 +522,12 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
         imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
         yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": IMPORTS}
     yield cell
+
+
+def _cut(lessons: Sequence[list[Equation]], parts: int) -> Iterator[list[Sequence[list[Equation]]]]:
+    """Yield each way to cut a sequence into so many parts."""
+    for cuts in combinations(range(1, len(lessons)), min(parts, len(lessons)) - 1):
+        yield [lessons[start:end] for start, end in pairwise((0, *cuts, len(lessons)))]
 
 
 def _lines(own: Sequence[Equation]) -> float:

@@ -20,7 +20,7 @@
 import numpy as np
 import torch
 
-from attn_course.lessons.transformer.model import GPT, Block, train, turned
+from attn_course.experiments.own_gpt import GPT, Block, train, turned
 
 
 def weigh_anew(block, x, cache):  # x: (..., T, d)

@@ -231,7 +231,9 @@ def test_a_phone_sees_the_tall_machine_code_that_sets_up_is_folded_and_the_first
     head = page.locator(".bd-header-article").evaluate("one => `${one.offsetHeight}px`")
     assert page.locator(".brk-dock").evaluate("one => getComputedStyle(one).top") == head, "below the head of the page"
     page.goto((site / "softmax.html").as_uri())
-    page.wait_for_function("['bold', 'italic'].every((style) => document.fonts.check(`${style} 1em KaTeX_Main`))")  # paper needs them at once
+    page.wait_for_function(
+        "['bold', 'italic'].every((style) => document.fonts.check(`${style} 1em KaTeX_Main`))"
+    )  # paper needs them at once
     assert page.locator("p.needs").inner_text().startswith("You need")
     page.goto((site / "index.html").as_uri())
     assert page.locator(".begin:not(.beside) a").all_inner_texts() == ["Begin with lesson 00", "Go on with lesson 02"]

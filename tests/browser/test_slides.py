@@ -183,7 +183,7 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     plot = {"output_type": "display_data", "data": {"image/svg+xml": PLOT, "text/plain": "[figure] A line."}, "metadata": {}}
     predicted = code("draw()", "predicted", printed="42")
     predicted["outputs"].append(plot)
-    long = "class C:\n" + "\n\n".join(f"    def f{n}(x):\n" + "        x = x + 1\n" * 2 + "        return x" for n in range(4))
+    long = "class C:\n" + "\n\n".join(f"    def f{n}(x):\n" + "        x = x + 1\n        return x" for n in range(6))
     cells = [
         markdown("# 02 A lesson\n\nShort words.\n\nMore."),
         markdown("## 2.1 First\n\nShort.\n\nSo **the sum of all weights is 1**:\n\n$$a = b \\tag{2.1}$$"),
@@ -202,11 +202,18 @@ def test_what_a_picture_claims_is_its_title_and_what_leaves_no_room_goes_on_on_t
     assert ["42" in question.body, "<img" in question.body] == [True, False]
     assert question.body.index("42") < question.body.index("Yes, it does")
     assert 'data-viewBox="0 22.07 400 127.93"' in picture.body
-    assert [part.body.count('<b class="f">f') for part in (first, second)] == [2, 2], "of the same height"
+    assert [part.body.count('<b class="f">f') for part in (first, second)] == [3, 3], "of the same height"
     assert second.body.strip().startswith(
-        '<pre style="--columns:17"><span class="again">class C:</span><span>    <b class="k">def</b> <b class="f">f2</b>'
+        '<pre style="--columns:17"><span class="again">class C:</span><span>    <b class="k">def</b> <b class="f">f3</b>'
     )
     assert [machine.title, "figcaption" in machine.body, machine.said] == ["Keys answer", False, ["And more."]]
+
+
+def test_code_that_has_room_in_smaller_letters_is_not_cut():
+    whole = "class C:\n" + "\n\n".join(f"    def f{n}(x):\n" + "        x = x + 1\n" * 2 + "        return x" for n in range(4))
+    cells = [markdown("# 02 A lesson\n\nShort words.\n\nMore."), markdown("## 2.1 First\n\nHere is all of it:"), code(whole)]
+    _, slide = Deck({"cells": cells}, "toy").slides
+    assert (slide.body.count('<pre class="fine"'), slide.body.count('<b class="f">f')) == (1, 4)
 
 
 def test_parts_of_code_that_do_not_stand_together_on_a_slide_stay_apart():

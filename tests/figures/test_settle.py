@@ -66,7 +66,11 @@ def test_on_a_phone_two_panels_stand_below_each_other_if_words_in_one_need_room(
 
 @pytest.mark.parametrize(
     ("limits", "said"),
-    [((0.6, 1500), ["1", "10", "100", "1,000"]), ((0.5, 6), ["0.5", "1", "2", "5"]), ((2, 5e7), ["10¹", "10²", "10³", "10⁴", "10⁵", "10⁶", "10⁷"])],
+    [
+        ((0.6, 1500), ["1", "10", "100", "1,000"]),
+        ((0.5, 6), ["0.5", "1", "2", "5"]),
+        ((2, 5e7), ["10¹", "10²", "10³", "10⁴", "10⁵", "10⁶", "10⁷"]),
+    ],
 )
 def test_powers_of_ten_are_numerals_unless_an_axis_goes_far(settled, limits, said):
     with base.picture(**WORDS) as (ax,):

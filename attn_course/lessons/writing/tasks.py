@@ -16,7 +16,7 @@ from attn_course.tasks.core import every
     difficulty=1,
     minutes=5,
     trains="counting what is read",
-    variants=every(n=(10, 40), m=(25, 100)),
+    variants=every(n=(10, 40, 60), m=(25, 100)),
     digits=6,
     slips="""
         the last word read too
@@ -99,7 +99,7 @@ def my_attention(query, key, value):
 
     Write `my_attention(query, key, value)`. The keys $(\text{kept} + \text{new}, d_k)$ and values $(\text{kept} + \text{new}, d_v)$ are
     those of the whole text, and the queries $(\text{new}, d_k)$ those of its last words. Each word sees itself and all words before it.
-    Scores are divided by $\sqrt{d_k}$. No word may be kept {case}`nothing kept`.
+    Scores are divided by $\sqrt{d_k}$. All words may be new {case}`nothing kept`.
     """
     new, total = len(query), len(key)
     scores = query @ key.T / np.sqrt(query.shape[1])

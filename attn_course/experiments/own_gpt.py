@@ -1,6 +1,7 @@
 """The model that a reader has built at the end of lesson transformer, for the lesson behind it; each function gets a cache as well."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,7 +62,7 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """The whole model, with a tied table."""
 
-    def __init__(self, words: int, d: int, depth: int, *, seed: int = 8, **sizes: float) -> None:
+    def __init__(self, words: int, d: int, depth: int, *, seed: int = 8, **sizes: Any) -> None:
         super().__init__()
         rng = np.random.default_rng(seed)
         self.table = nn.Parameter(matrix(rng, d, words).T)

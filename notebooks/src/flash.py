@@ -399,7 +399,8 @@ compare("tile mean", partial(tiled, d_scores=tile_mean), right)
 # %% id="long-run"
 long = rng.normal(size=(3, 20_000, 16))
 _, peak = measure(partial(forward, B_q=500, B_k=500, causal=True), *long)
-print(f"{peak:.0f} MB at the peak, and one table would take {20_000**2 * 8 / 1e6:.0f} MB")
+table = 20_000**2 * 8 / 1e6
+print(f"{peak:.0f} MB at the peak, and one table would take {table:.0f} MB")
 
 # %% [markdown] id="torch"
 # ## Your attention in PyTorch

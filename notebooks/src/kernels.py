@@ -594,7 +594,7 @@ if model.is_here:
 #
 # Without the loop the last word cannot look back to *lamp*. Without the mask it sees what it may see anyway, the whole story. But each
 # earlier word also sees the next one, which it should guess, and all behind it. So the loss falls, and this wrong kernel looks better
-# than yours. Only the comparison with PyTorch shows the mistake.
+# than yours. The comparison with PyTorch shows the mistake.
 
 # %% [markdown] id="limits"
 # **Limits.** Here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and

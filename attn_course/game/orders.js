@@ -120,6 +120,7 @@ function showOrders(desk, host, again) {
     const compared = chosen ? (finished.length ? agree : "There is nothing to compare yet.") : "";
     same.innerHTML = `${title}: ${ready} of ${rows} rows of <i>Z</i> are finished. ${begun ? "Numbers in italics are not finished." : ""} ${compared}`;
     const anew = again && !played.size ? "With other numbers the orders begin again. " : "";
+    end.toggleAttribute("data-open", played.size < replays.length);
     end.innerHTML = played.size < replays.length ? `${anew}You have played ${played.size} of ${replays.length} orders to the end.` : concluded();
   }
 

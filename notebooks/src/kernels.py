@@ -585,16 +585,14 @@ if model.is_here:
     tell("without the mask", read(my_attention))
 
 # %% [markdown] id="reads-answer" tags=["answer"]
-# On our machine:
+# Without the loop the last word cannot look back to *lamp*. Without the mask it sees what it may see anyway, the whole story. But each
+# earlier word also sees the next one, which it should guess, and all behind it. So the loss falls, and this wrong kernel looks better
+# than yours. The comparison with PyTorch shows the mistake. On our machine:
 #
 # | kernel | next word | its probability | loss | off by at most |
 # |---|---|---|---|---|
 # | without the loop | candle | 0.06 | 5.33 | 28.1 |
 # | without the mask | lamp | 0.81 | 1.20 | 27.5 |
-#
-# Without the loop the last word cannot look back to *lamp*. Without the mask it sees what it may see anyway, the whole story. But each
-# earlier word also sees the next one, which it should guess, and all behind it. So the loss falls, and this wrong kernel looks better
-# than yours. The comparison with PyTorch shows the mistake.
 
 # %% [markdown] id="limits"
 # **Limits.** Here NumPy played the GPU, and no time was measured on one. We counted bytes as if nothing were cached, without queries and

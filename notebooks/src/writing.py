@@ -381,11 +381,12 @@ if model.is_here:
         print(f"{name}:", model.tokenizer.decode(found.tolist()), "\n")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# With places from 0 came, on our machine,
+# With places from 0 it writes another sentence, which soon repeats a name, and without a mask no sentence at all. On our machine the first
+# one wrote
 #
 # > ... there lived a man named Ery, named Ery, a man named Ery
 #
-# and without a mask *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
+# and the other one *a man namedA.*, then only *A.A.A.A.* All 134.5 million numbers were right each time.
 
 # %% [markdown] id="limits"
 # **Limits.** We counted rows and no seconds. A machine reads many rows at once with less effort for each, so less time is saved than rows. A cache also takes room, which lesson {lesson}`heads` counts, and it helps only where earlier

@@ -238,10 +238,11 @@ check("repair-row-softmax", my_softmax)
 #
 # | after | $m$ | `row_sum` | `acc` |
 # |---|---|---|---|
-# | the first block | $\ln 2$ | $\frac{1}{2} + 1 = 1.5$ | $\frac{1}{2} \cdot 1 + 1 \cdot 4 = 4.5$ |
-# | the second block | $\ln 4$ | $\frac{1}{2} \cdot 1.5 + 1 + \frac{1}{4} = 2$ | $\frac{1}{2} \cdot 4.5 + 1 \cdot 2 + \frac{1}{4} \cdot 6 = 5.75$ |
+# | the first block | $\ln 2$ | 1.5 | 4.5 |
+# | the second block | $\ln 4$ | 2 | 5.75 |
 #
-# The result is $5.75 / 2 = 2.875$, as for all four at once, $(1 \cdot 1 + 2 \cdot 4 + 4 \cdot 2 + 1 \cdot 6) / 8$.
+# In the last line both sums are halved: $\frac12 \cdot 1.5 + 1 + \frac14$ and $\frac12 \cdot 4.5 + 1 \cdot 2 + \frac14 \cdot 6$.
+# The result is $5.75 / 2 = 2.875$, as for all at once, $(1 + 8 + 8 + 6) / 8$.
 
 # %% [markdown] id="average-turn"
 # Before the first block $m = -\infty$. So the first factor is $e^{-\infty} = 0$, because the new maximum is finite.
@@ -529,7 +530,7 @@ print("the same output:", torch.allclose(mine, pytorch(*arrays), atol=1e-5))
 # The smallest SmolLM2, with 135 million numbers, has 30 layers with nine heads of queries each, of which three at a time share one head of
 # keys and values. `read` lets `attend` do
 # the attention of all heads while the model reads a story, and returns scores for the next word behind each of its words. (Without the
-# model on your machine, these cells print nothing.)
+# model, these cells print nothing.)
 
 # %% id="reads-load" tags=["live"]
 from attn_course import language_model
@@ -567,10 +568,10 @@ if model.is_here:
     tell("you", read(my_causal))
 
 # %% [markdown] id="reads-notice"
-# On our machine this took about seven seconds. Both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the words
+# On our machine both went on with *lamp*, with probability 0.45. The loss, the mean of $-\ln p$ of the words
 # that do come next, was 4.49 twice, and no score was off by more than 0.0001.
 #
-# Does a right word prove a kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, here words and marks, and *lamp* is the sixth. **Predict**
+# Does a right word prove a kernel right? `short_sighted` leaves out the loop of rung 8, so that no word sees beyond its own tile of 16. Your kernel of rung 7 has no causal mask. The story has 25 tokens, and *lamp* is the sixth. **Predict**
 # which of the two still says *lamp*, and whether a loss falls below yours.
 
 
